@@ -1,0 +1,30 @@
+# Two commands: `make demo` answers questions about videos, `make test` proves it still does.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint clean
+
+# Stamps, so that the second `make demo` costs no pip run.
+$(VENV)/.installed-cpu: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cpu]'
+	touch $@
+
+$(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed-cpu
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cpu,dev]'
+	touch $@
+
+demo: $(VENV)/.installed-cpu
+	$(BIN)/vidpipe run recipes/demo.yaml
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest
+
+clean:
+	rm -rf $(VENV) runs

@@ -1,0 +1,17 @@
+"""Exit codes of every command; scripts and Slurm jobs rely on them."""
+
+from __future__ import annotations
+
+DONE = 0
+ROWS_FAILED = 1  # the run is complete, but more rows failed than the recipe tolerates
+WRONG_INPUT = 2  # recipe, manifest or arguments
+ENGINE_FAILED = 3  # the engine cannot start, or keeps dying
+INTERRUPTED = 75  # EX_TEMPFAIL: the same command goes on where this one stopped
+
+MEANING = {
+    DONE: "done",
+    ROWS_FAILED: "done, but more rows failed than output.tolerance allows",
+    WRONG_INPUT: "wrong recipe, manifest or arguments",
+    ENGINE_FAILED: "the engine failed; run the same command again",
+    INTERRUPTED: "interrupted; the same command goes on where this one stopped",
+}

@@ -1,0 +1,1 @@
+"""Engines: one small interface, and what stands behind it."""

@@ -1,0 +1,1 @@
+"""The run itself: plan, feed, engine and record in one loop."""

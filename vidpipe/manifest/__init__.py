@@ -1,0 +1,1 @@
+"""Manifests: files of rows, one row one request to the model."""

@@ -1,0 +1,1 @@
+"""The plan: what a run will do, known before the engine starts."""

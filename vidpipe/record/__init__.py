@@ -1,0 +1,1 @@
+"""The run directory: the only truth about a run."""

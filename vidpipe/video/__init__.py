@@ -1,0 +1,1 @@
+"""Video files: what is in them, when each frame is shown, and its pixels."""
