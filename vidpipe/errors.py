@@ -41,7 +41,9 @@ MediaKind = Literal[
     "timeout",
     "bad_window",
 ]
-RowKind = Literal["missing_field", "bad_id", "bad_window", "bad_options", "bad_value", "prompt_too_long", "no_completion"]
+RowKind = Literal[
+    "missing_field", "bad_id", "bad_window", "bad_options", "bad_value", "prompt_too_long", "no_completion"
+]
 EngineKind = Literal["engine_start", "engine_timeout", "engine_dead", "poison_row"]
 
 MEDIA_KINDS: frozenset[str] = frozenset(get_args(MediaKind))
