@@ -1,0 +1,88 @@
+"""The packets of one stream in file order: what demuxing tells without decoding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import av
+import numpy as np
+import numpy.typing as npt
+from av.stream import Discard
+
+NO_TICKS = np.iinfo(np.int64).min
+"""Stands where the file states no time stamp."""
+
+
+@dataclass(frozen=True)
+class PacketTable:
+    """One entry a packet, in file (decode) order."""
+
+    pts: npt.NDArray[np.int64]
+    """Presentation time in ticks of the stream's time base; NO_TICKS when not stated."""
+    dts: npt.NDArray[np.int64]
+    """Decode time in ticks; NO_TICKS when not stated."""
+    duration: npt.NDArray[np.int64]
+    """In ticks; 0 when not stated."""
+    size: npt.NDArray[np.int64]
+    """In bytes."""
+    key: npt.NDArray[np.bool_]
+    """The file says that decoding can start here."""
+    hidden: npt.NDArray[np.bool_]
+    """Decoded, but never shown: before an edit list's start, or a codec's invisible reference."""
+    damaged: npt.NDArray[np.bool_]
+    """The demuxer knows that bytes are missing."""
+    read_error: bool
+    """Demuxing ended with an error instead of the end of the file."""
+
+    def __len__(self) -> int:
+        return len(self.pts)
+
+    def __post_init__(self) -> None:
+        lengths = {len(getattr(self, f.name)) for f in fields(self) if f.name != "read_error"}
+        assert len(lengths) == 1, lengths
+
+
+def read_packets(container: Any, stream: Any) -> PacketTable:
+    """Demux all of `stream` from the container's present position.
+
+    Costs one read of the file and about 3 microseconds a packet; decodes nothing.
+    """
+    # The other streams' packets would be read, copied and thrown away.
+    for other in container.streams:
+        if other.index != stream.index:
+            other.discard = Discard.all
+    codec = stream.codec_context.name
+    rows: list[tuple[int, ...]] = []
+    read_error = False
+    try:
+        rows.extend(_row(codec, packet) for packet in container.demux(stream) if not is_flush(packet))
+    except (av.error.FFmpegError, OSError):
+        read_error = True
+    table = np.array(rows, np.int64).reshape(len(rows), 7).T.copy()
+    pts, dts, duration, size = table[:4]
+    key, hidden, damaged = table[4:].astype(np.bool_)
+    return PacketTable(pts, dts, duration, size, key, hidden, damaged, read_error)
+
+
+def _row(codec: str, packet: Any) -> tuple[int, ...]:
+    return (
+        NO_TICKS if packet.pts is None else packet.pts,
+        NO_TICKS if packet.dts is None else packet.dts,
+        packet.duration or 0,
+        packet.size,
+        packet.is_keyframe,
+        packet.is_discard or _invisible(codec, packet),
+        packet.is_corrupt,
+    )
+
+
+def is_flush(packet: Any) -> bool:
+    """Return whether `packet` is PyAV's empty end mark rather than data."""
+    return packet.size == 0 and packet.pts is None and packet.dts is None
+
+
+def _invisible(codec: str, packet: Any) -> bool:
+    # VP8 stores alternate reference pictures as packets of their own; bit 4 of the
+    # first byte is show_frame (RFC 6386, section 9.1).
+    return codec in ("vp8", "libvpx") and packet.size > 0 and not (memoryview(packet)[0] >> 4) & 1
