@@ -42,7 +42,14 @@ MediaKind = Literal[
     "bad_window",
 ]
 RowKind = Literal[
-    "missing_field", "bad_id", "bad_window", "bad_options", "bad_value", "prompt_too_long", "no_completion"
+    "missing_field",
+    "bad_id",
+    "bad_window",
+    "bad_options",
+    "bad_value",
+    "special_token",
+    "prompt_too_long",
+    "no_completion",
 ]
 EngineKind = Literal["engine_start", "engine_timeout", "engine_dead", "poison_row"]
 

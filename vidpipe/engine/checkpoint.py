@@ -1,0 +1,78 @@
+"""The small JSON files of a checkpoint, read from its folder or from the model hub; never its weights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vidpipe.errors import RecipeError
+
+PROCESSOR_FILES = ("video_preprocessor_config.json", "preprocessor_config.json")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What the rules need to know of a checkpoint before an engine loads it."""
+
+    location: str
+    """Folder, or name on the hub."""
+    config: Mapping[str, Any]
+    """`config.json`."""
+    video_processor: Mapping[str, Any]
+    """`video_preprocessor_config.json`; empty if there is none."""
+
+
+def read_checkpoint(path: str, folder: Path) -> Checkpoint:
+    """The checkpoint that a recipe in `folder` calls `path`.
+
+    Raises:
+        RecipeError: there is none.
+    """
+    local = folder / Path(path).expanduser()
+    if local.is_dir():
+        return Checkpoint(str(local.resolve()), _required(local, path), _first(local))
+    if path.startswith((".", "/", "~")):
+        raise RecipeError(f"model.path {path}: no such folder. Paths start from the recipe's folder {folder}.")
+    return _from_hub(path)
+
+
+def _required(folder: Path, path: str) -> dict[str, Any]:
+    file = folder / "config.json"
+    if not file.exists():
+        raise RecipeError(f"model.path {path}: there is no config.json in {folder}; it is not a checkpoint.")
+    return _read(file)
+
+
+def _first(folder: Path) -> dict[str, Any]:
+    return next((_read(folder / name) for name in PROCESSOR_FILES if (folder / name).exists()), {})
+
+
+def _from_hub(name: str) -> Checkpoint:
+    try:
+        from huggingface_hub import hf_hub_download, snapshot_download
+    except ImportError:
+        raise RecipeError(
+            f"model.path {name} is no folder, and without an engine no hub can be asked for it."
+        ) from None
+    try:
+        config = hf_hub_download(name, "config.json")
+        snapshot_download(name, allow_patterns=list(PROCESSOR_FILES))
+    except Exception as error:  # network, authorisation, names: the hub client has many
+        raise RecipeError(
+            f"model.path {name}: no such folder, and the hub says {type(error).__name__}: {error}"
+        ) from error
+    folder = Path(config).parent
+    return Checkpoint(name, _read(Path(config)), _first(folder))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RecipeError(f"{file} is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise RecipeError(f"{file} does not hold a JSON object.")
+    return values

@@ -1,0 +1,97 @@
+"""A scripted engine: no model, no GPU, replies and failures as a script says. For tests.
+
+`engine.args` is the script: `{"text": "yes", "seconds_per_reply": 0.01, ...}`; see `Script`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from typing import Any
+
+from pydantic import Field
+
+from vidpipe.engine.interface import Capabilities, Reply, Request
+from vidpipe.errors import EngineError, RowError
+from vidpipe.recipe.schema import EngineSection, Model, Section
+
+
+class Script(Section):
+    """What the fake engine does; request ids are row ids."""
+
+    text: str = "fake"
+    """Reply to every request that `texts` does not name."""
+    texts: dict[str, str | None] = Field(default_factory=dict)
+    """Replies by id; null is a request that ends without any completion."""
+    lengths: list[str] = Field(default_factory=list)
+    """Ids whose reply was cut by the token limit."""
+    refuse: dict[str, str] = Field(default_factory=dict)
+    """Ids that `submit` refuses, with the error kind."""
+    order: list[str] = Field(default_factory=list)
+    """Ids in the order in which replies come, an id twice for a reply given twice; others follow as submitted."""
+    die_after: int | None = None
+    """Replies after which every call raises."""
+    fail_start: bool = False
+    """Whether `start` raises."""
+    seconds_per_reply: float = 0.0
+    """Time that one reply takes."""
+
+
+class FakeEngine:
+    """See the module."""
+
+    version = "fake 1"
+    capabilities = Capabilities()
+
+    def __init__(self, model: Model, settings: EngineSection, checkpoint: str) -> None:
+        self._script = Script.model_validate(settings.args)
+        self._waiting: dict[str, Request] = {}
+        self._order = list(self._script.order)
+        self._last: dict[str, Reply] = {}
+        self._given = 0
+
+    def start(self) -> None:
+        """See `Engine.start`."""
+        if self._script.fail_start:
+            raise EngineError("engine_start", "the script says so")
+
+    def submit(self, request: Request) -> None:
+        """See `Engine.submit`."""
+        self._raise_if_dead()
+        if request.id in self._script.refuse:
+            kind: Any = self._script.refuse[request.id]
+            raise RowError(kind, f"the script refuses {request.id}")
+        self._waiting[request.id] = request
+
+    def poll(self) -> list[Reply]:
+        """See `Engine.poll`: one reply a call."""
+        self._raise_if_dead()
+        while self._order and self._order[0] in self._last:
+            return [self._last[self._order.pop(0)]]
+        if self._order and self._order[0] in self._waiting:
+            request = self._waiting.pop(self._order.pop(0))
+        elif self._waiting:
+            request = self._waiting.pop(next(iter(self._waiting)))
+        else:
+            return []
+        time.sleep(self._script.seconds_per_reply)
+        self._given += 1
+        reply = self._last[request.id] = self._reply(request)
+        return [reply]
+
+    def stop(self) -> None:
+        """See `Engine.stop`."""
+
+    def _raise_if_dead(self) -> None:
+        if self._script.die_after is not None and self._given >= self._script.die_after:
+            raise EngineError("engine_dead", "the script says so")
+
+    def _reply(self, request: Request) -> Reply:
+        text = self._script.texts.get(request.id, self._script.text)
+        prompt = json.dumps(request.messages).encode()
+        reason = None if text is None else "length" if request.id in self._script.lengths else "stop"
+        tokens_out = 0 if text is None else len(text.split())
+        return Reply(
+            request.id, text, reason, hashlib.sha256(prompt).hexdigest(), len(prompt), tokens_out, None, 0.0, 0.0
+        )

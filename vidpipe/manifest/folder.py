@@ -1,0 +1,55 @@
+"""A folder of clips, or one clip, as a manifest: a row a file, in name order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from vidpipe.manifest.row import Record
+
+VIDEO_SUFFIXES = frozenset(
+    f".{name}"
+    for name in (
+        "3gp", "asf", "avi", "flv", "gif", "h264", "h265", "hevc", "m2ts", "m4v", "mkv", "mov", "mp4", "mpeg",
+        "mpg", "mts", "mxf", "ogv", "ts", "vob", "webm", "wmv",
+    )
+)  # fmt: skip
+"""Endings of the files that a folder manifest lists."""
+
+
+def read_folder(folder: Path) -> Iterator[Record]:
+    """One record (`id`, `video`) for each video file below `folder`; ids are relative paths."""
+    found = sorted(
+        Path(base, name).relative_to(folder)
+        for base, _, names in os.walk(folder)
+        for name in names
+        if Path(name).suffix.lower() in VIDEO_SUFFIXES
+    )
+    for number, path in enumerate(found, start=1):
+        yield Record(number, {"id": _id_of(path), "video": path_text(folder / path)})
+
+
+def read_single(path: Path) -> Iterator[Record]:
+    """One record for one clip."""
+    yield Record(1, {"id": _id_of(Path(path.name)), "video": path_text(path)})
+
+
+def path_text(path: Path) -> str:
+    """`path` as manifests write it: the path itself, or a file URI when its bytes are not UTF-8."""
+    text = str(path)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return "file://" + quote(os.fsencode(path.absolute()))
+    return text
+
+
+def _id_of(path: Path) -> str:
+    text = path.as_posix()
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return quote(os.fsencode(text))
+    return text

@@ -1,0 +1,33 @@
+"""Parquet manifests, read in batches so that memory does not grow with the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vidpipe.manifest.row import Fault, Record
+
+BATCH_ROWS = 1024
+
+
+def read_parquet(path: Path) -> Iterator[Record | Fault]:
+    """Records of the file at `path`; `line` is the row's number from 1."""
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        yield Fault("syntax", f"not a Parquet file: {error}.")
+        return
+    with file:
+        names = file.schema_arrow.names
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            yield Fault("duplicate_column", f"column {twice[0]!r} stands twice. Rename one.")
+            return
+        number = 0
+        for batch in file.iter_batches(batch_size=BATCH_ROWS):
+            for values in batch.to_pylist(maps_as_pydicts="strict"):
+                number += 1
+                yield Record(number, values)

@@ -1,0 +1,168 @@
+"""Read a recipe file: YAML, `--set`, validation; errors name file, line and the nearest key.
+
+The result keeps what the user wrote apart from what defaults filled in, because
+"which values did somebody choose" is the first question about an old run.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from vidpipe.errors import RecipeError
+from vidpipe.recipe.schema import Recipe
+
+
+@dataclass(frozen=True)
+class LoadedRecipe:
+    """A valid recipe and where it came from."""
+
+    recipe: Recipe
+    given: dict[str, Any]
+    """The values that the user wrote (file and `--set`), without defaults."""
+    text: str
+    """The file as it was, for the run directory."""
+    folder: Path
+    """Relative paths in the recipe start here."""
+    name: str
+    """File name without ending; the default run directory is `runs/<name>`."""
+
+
+def load_recipe(path: Path, assignments: list[str]) -> LoadedRecipe:
+    """Read and validate the recipe at `path`, changed by `KEY=VALUE` assignments.
+
+    Raises:
+        RecipeError: the file is missing, is not YAML, or does not fit the schema.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise RecipeError(
+            f"recipe {path} does not exist. Type the path of a YAML file, for example recipes/demo.yaml."
+        ) from None
+    except IsADirectoryError:
+        raise RecipeError(
+            f"recipe {path} is a folder. For a folder of clips give a question: vidpipe run {path} -p TEXT"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise RecipeError(f"recipe {path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        _refuse_duplicate_keys(node, path)
+        raw = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise RecipeError(f"recipe {path} is not YAML: {error}") from None
+    except RecursionError:
+        raise RecipeError(f"recipe {path} is nested too deeply to be a recipe.") from None
+    if not isinstance(raw, dict):
+        raise RecipeError(f"recipe {path} must be a YAML mapping (`manifest: ...`), found {type(raw).__name__}.")
+    return build_recipe(
+        raw, assignments, text=text, folder=path.resolve().parent, name=path.stem, source=str(path), node=node
+    )
+
+
+def build_recipe(
+    raw: dict[str, Any],
+    assignments: list[str],
+    *,
+    text: str,
+    folder: Path,
+    name: str,
+    source: str,
+    node: yaml.Node | None = None,
+) -> LoadedRecipe:
+    """Validate values that are already read; `source` and `node` serve error messages only."""
+    for assignment in assignments:
+        assign(raw, assignment)
+    try:
+        recipe = Recipe.model_validate(raw)
+    except ValidationError as error:
+        raise RecipeError("\n".join(_explain(problem, source, node) for problem in error.errors())) from None
+    return LoadedRecipe(recipe, raw, text, folder, name)
+
+
+def assign(raw: dict[str, Any], assignment: str) -> None:
+    """Carry out one `--set KEY=VALUE` in place; KEY is dotted, VALUE is read as YAML."""
+    key, equals, value = assignment.partition("=")
+    if not equals or not key.strip():
+        raise RecipeError(f"--set {assignment!r} is not KEY=VALUE. Example: --set sampling.fps=1")
+    try:
+        parsed = yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise RecipeError(
+            f"--set {key}: {value!r} is not a YAML value. Quote text that has ':' or '{{' in it."
+        ) from None
+    *parents, last = key.strip().split(".")
+    target = raw
+    for depth, parent in enumerate(parents):
+        child = target.setdefault(parent, {})
+        if not isinstance(child, dict):
+            raise RecipeError(f"--set {key}: {'.'.join(parents[: depth + 1])} is not a mapping in this recipe.")
+        target = child
+    target[last] = parsed
+
+
+def _explain(problem: Any, source: str, node: yaml.Node | None) -> str:
+    path: tuple[str | int, ...] = tuple(problem["loc"])
+    line = _line_of(node, path)
+    where = f"{source}, line {line}" if line else source
+    dotted = ".".join(str(step) for step in path)
+    if problem["type"] == "extra_forbidden":
+        known = sorted(_fields_at(path[:-1]))
+        near = difflib.get_close_matches(str(path[-1]), known, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known here: {', '.join(known)}."
+        return f"{where}: unknown key {dotted!r}. {hint}"
+    if problem["type"] == "missing":
+        return f"{where}: key {dotted!r} is missing."
+    return f"{where}: {dotted}: {problem['msg']}, found {problem['input']!r}."
+
+
+def _fields_at(path: tuple[str | int, ...]) -> list[str]:
+    """Names of the keys that the schema knows in the section at `path`."""
+    section: type[BaseModel] = Recipe
+    for step in path:
+        field = section.model_fields.get(str(step)) if isinstance(step, str) else None
+        if field is None:
+            continue  # a list index, or pydantic's name of a union member
+        section = next((s for s in _sections_in(field.annotation)), section)
+    return list(section.model_fields)
+
+
+def _sections_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [section for part in get_args(annotation) for section in _sections_in(part)]
+
+
+def _line_of(node: yaml.Node | None, path: tuple[str | int, ...]) -> int | None:
+    """Line of the deepest YAML node on `path`, counted from 1."""
+    line = None
+    for step in path:
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                if key.value == step:
+                    node, line = value, key.start_mark.line + 1
+                    break
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            node = node.value[step]
+            line = node.start_mark.line + 1
+    return line
+
+
+def _refuse_duplicate_keys(node: yaml.Node | None, path: Path) -> None:
+    """YAML itself keeps the last of two equal keys without a word; a recipe must not."""
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if key.value in seen:
+                raise RecipeError(f"{path}, line {key.start_mark.line + 1}: key {key.value!r} stands twice. Keep one.")
+            seen.add(key.value)
+            _refuse_duplicate_keys(value, path)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _refuse_duplicate_keys(item, path)

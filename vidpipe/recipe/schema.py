@@ -1,0 +1,172 @@
+"""What a recipe may say: every key, its type, its default and its meaning.
+
+Unknown keys are refused (see `load.py` for the message with the nearest known
+name), so a typing error never becomes a silently ignored wish.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Share = Annotated[float, Field(ge=0, lt=1)]
+Count = Annotated[int, Field(ge=0)]
+Tolerated = Count | Share
+
+
+class Section(BaseModel):
+    """Base of all recipe sections: frozen, no unknown keys, no silent conversions of text."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, strict=True)
+
+
+class Model(Section):
+    """Which checkpoint answers."""
+
+    path: str
+    """Folder of the checkpoint (relative to the recipe) or its name on the model hub."""
+    family: str | None = None
+    """Model family, as `vidpipe.models` names it; read from the checkpoint's config when left out."""
+    trust_remote_code: bool = False
+    """Allow the checkpoint to run Python code of its own."""
+
+
+class Sampling(Section):
+    """Which frames of a clip the model sees. A key left out means the family's own default."""
+
+    rule: Literal["vllm", "hf"] = "vllm"
+    """Whose index rule: vLLM's loader or the Hugging Face processor (they differ above 30 fps and 768 frames)."""
+    fps: Annotated[float, Field(gt=0)] | None = None
+    """Frames per second of video to aim for."""
+    min_frames: Annotated[int, Field(ge=1)] | None = None
+    """Lower bound on the number of frames (a shorter clip gives what it has)."""
+    max_frames: Annotated[int, Field(ge=1)] | None = None
+    """Upper bound on the number of frames."""
+    min_pixels: Annotated[int, Field(ge=1)] | None = None
+    """Lower bound that the resize rule aims for, in the family's unit (Qwen3-VL: frames x height x width)."""
+    max_pixels: Annotated[int, Field(ge=1)] | None = None
+    """Upper bound that the resize rule aims for, in the same unit."""
+    time_base: Literal["real", "nominal"] = "real"
+    """Times in the prompt: the file's presentation times, or index / average fps as upstream computes them."""
+
+    @model_validator(mode="after")
+    def _bounds_in_order(self) -> Sampling:
+        for low, high in (("min_frames", "max_frames"), ("min_pixels", "max_pixels")):
+            a, b = getattr(self, low), getattr(self, high)
+            if a is not None and b is not None and a > b:
+                raise ValueError(f"{low} {a} is above {high} {b}")
+        return self
+
+
+class Pruning(Section):
+    """Dropping vision tokens after the encoder."""
+
+    method: Literal["evs", "vidcom2"]
+    """Which rule chooses the tokens to keep."""
+    rate: Annotated[float, Field(gt=0, lt=1)]
+    """Share of the vision tokens to drop."""
+
+
+class EngineSection(Section):
+    """Which engine runs the model, and how."""
+
+    name: Literal["vllm", "fake"] = "vllm"
+    """`vllm`: the CUDA or the CPU build, whichever is installed. `fake`: replies by a script, for tests."""
+    encoder_graphs: Literal["auto", "on", "off"] = "auto"
+    """CUDA graphs for the vision encoder; `auto` uses them where they are known to help."""
+    args: dict[str, Any] = Field(default_factory=dict)
+    """Handed to vLLM's `EngineArgs` as they are (`fake`: the script)."""
+
+
+class Generation(Section):
+    """How answers are decoded; names and meanings are those of vLLM's SamplingParams."""
+
+    max_tokens: Annotated[int, Field(ge=1)] = 64
+    """Longest answer, in tokens; an answer cut there has the status `length`."""
+    temperature: Annotated[float, Field(ge=0)] = 0.0
+    """0 takes the likeliest token always."""
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Nucleus sampling; 1 is off."""
+    seed: int | None = None
+    """Seed of the sampler; only of use above temperature 0."""
+    stop: list[str] = Field(default_factory=list)
+    """Texts that end an answer."""
+
+
+class ToleranceByCause(Section):
+    """Tolerances apart for what the files did and what the engine did."""
+
+    media: Tolerated = 0
+    """Rows that may fail for their media or their own values."""
+    engine: Tolerated = 0
+    """Rows that may fail in the engine."""
+
+
+class Output(Section):
+    """What counts as a good run."""
+
+    tolerance: Tolerated | ToleranceByCause = 0
+    """Failed rows that still give exit code 0: a count, or a share below 1."""
+
+
+class Media(Section):
+    """How media files are found and what becomes of broken ones."""
+
+    on_partial: Literal["run", "fail"] = "run"
+    """A clip of which some asked frames do not decode: answer it, marked, or fail its rows."""
+    allow_outside_root: bool = False
+    """Allow paths that lead out of `media_root`."""
+
+
+class Record(Section):
+    """How the run directory is kept."""
+
+    sync_s: Annotated[float, Field(gt=0)] = 5.0
+    """Finished rows reach the disk after at most this many seconds (a killed process loses none)."""
+
+
+class Override(Section):
+    """Other values for the rows that match; the first match wins."""
+
+    when: dict[str, Any] = Field(min_length=1)
+    """Row columns (dots reach into nested values) and the values they must have."""
+    sampling: dict[str, Any] = Field(default_factory=dict)
+    """Keys of `sampling` to replace."""
+    generation: dict[str, Any] = Field(default_factory=dict)
+    """Keys of `generation` to replace."""
+
+
+class Recipe(Section):
+    """One run: which rows, which model, how."""
+
+    description: str = ""
+    """Free text, printed when the run ends and kept in the run directory."""
+    manifest: str
+    """JSONL, CSV, TSV or Parquet file of rows, or a folder of clips (relative to the recipe)."""
+    media_root: str | None = None
+    """Folder that relative video paths start from; the manifest's own folder when left out."""
+    model: Model
+    """Which checkpoint answers."""
+    sampling: Sampling = Field(default_factory=Sampling)
+    """Which frames the model sees."""
+    pruning: Pruning | None = None
+    """Dropping vision tokens after the encoder; off when left out."""
+    engine: EngineSection = Field(default_factory=EngineSection)
+    """Which engine runs the model."""
+    generation: Generation = Field(default_factory=Generation)
+    """How answers are decoded."""
+    prompt: str | None = None
+    """Jinja2 template of the user text; `{{ question }}` stands for that column. Left out: question and options."""
+    system: str | None = None
+    """System text for rows that bring none."""
+    overrides: list[Override] = Field(default_factory=list)
+    """Other sampling or generation values for some rows."""
+    special_tokens: Literal["literal", "refuse"] = "literal"
+    """Control words like <|im_end|> in a question: kept as plain text, or the row is refused."""
+    media: Media = Field(default_factory=Media)
+    """How media files are found."""
+    output: Output = Field(default_factory=Output)
+    """What counts as a good run."""
+    record: Record = Field(default_factory=Record)
+    """How the run directory is kept."""

@@ -1,0 +1,67 @@
+"""The file that finished rows go to at once, so that a killed run repeats only what was in flight.
+
+A record is its length and checksum (two big-endian uint32) and then that many bytes.
+Whatever a kill leaves at the end, half a header or half a record, does not check and
+is not read; all records before it are.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+_HEADER = struct.Struct(">II")
+MAX_RECORD_BYTES = 1 << 30
+
+
+class Journal:
+    """An append-only file of records, owned by one process.
+
+    Args:
+        path: A file that does not exist yet.
+        sync_s: Longest time that a record may wait for `fsync`, if `tick` is called that often.
+    """
+
+    def __init__(self, path: Path, sync_s: float) -> None:
+        self.path = path
+        self._file = path.open("xb", buffering=0)
+        self._sync_s = sync_s
+        self._oldest_unsynced: float | None = None
+
+    def append(self, payload: bytes) -> None:
+        """Write one record; it survives this process from now on, and the host after `sync_s`."""
+        record = _HEADER.pack(len(payload), zlib.crc32(payload)) + payload
+        view = memoryview(record)
+        while view:
+            view = view[self._file.write(view) :]
+        if self._oldest_unsynced is None:
+            self._oldest_unsynced = time.monotonic()
+
+    def tick(self) -> None:
+        """Bring records to the disk if one has waited long enough."""
+        if self._oldest_unsynced is not None and time.monotonic() - self._oldest_unsynced >= self._sync_s:
+            os.fsync(self._file.fileno())
+            self._oldest_unsynced = None
+
+    def close(self) -> None:
+        """Bring everything to the disk and close. Idempotent."""
+        if not self._file.closed:
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+
+def read_journal(path: Path) -> Iterator[bytes]:
+    """The whole records of a journal, in order; a torn end is passed over."""
+    with path.open("rb") as file:
+        while len(header := file.read(_HEADER.size)) == _HEADER.size:
+            length, checksum = _HEADER.unpack(header)
+            if length > MAX_RECORD_BYTES:
+                return
+            payload = file.read(length)
+            if len(payload) < length or zlib.crc32(payload) != checksum:
+                return
+            yield payload

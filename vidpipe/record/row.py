@@ -1,0 +1,95 @@
+"""One output row: what was asked, what the model saw, what it said, and how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Status = Literal["ok", "length", "media_error", "row_error", "engine_error"]
+
+
+@dataclass(frozen=True)
+class MediaRecord:
+    """How decoding went."""
+
+    outcome: Literal["ok", "ok_partial", "error"]
+    frames_missing: int = 0
+    """Frames that were asked for and do not decode."""
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class FramesRecord:
+    """The frames that the model saw, one after the other (a frame shown twice stands twice)."""
+
+    count: int
+    indices: list[int]
+    """Frame numbers in the file, from 0."""
+    times_s: list[float]
+    """Presentation times in the file."""
+    size_wh: list[int]
+    """Width and height before the model, after its resize rule, in pixels."""
+    sha: str
+    """SHA-256 over the decoded RGB bytes of all frames."""
+
+
+@dataclass(frozen=True)
+class VisionTokens:
+    """Vision tokens by effect, not by switch."""
+
+    asked: int
+    """What the family's rule gives for these frames, before pruning."""
+    kept: int | None
+    """What stood in the prompt; None if the engine cannot tell."""
+
+
+@dataclass(frozen=True)
+class ResolvedRecord:
+    """Which settings made the row; the settings themselves stand in the part's metadata under `sha`."""
+
+    sha: str
+    model: str
+    engine: str
+    vidpipe: str
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Where the time went. Decoding is shared by all rows of a clip and stands in each."""
+
+    decode: float | None = None
+    prepare: float | None = None
+    queue: float | None = None
+    engine: float | None = None
+
+
+@dataclass(frozen=True)
+class OutputRow:
+    """One row of the result, in the order of the columns."""
+
+    id: str
+    clip_id: str | None
+    status: Status
+    error_kind: str | None = None
+    error: str | None = None
+    media: MediaRecord | None = None
+    prompt_sha: str | None = None
+    text: str | None = None
+    finish_reason: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    frames: FramesRecord | None = None
+    more_frames: list[FramesRecord] = field(default_factory=list)
+    vision_tokens: VisionTokens | None = None
+    resolved: ResolvedRecord | None = None
+    seconds: Seconds = field(default_factory=Seconds)
+    attempt: int = 1
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    """The manifest's own columns, as read."""
+    manifest_index: int = 0
+    """Position in the manifest; orders the merged file."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row as plain values."""
+        return asdict(self)

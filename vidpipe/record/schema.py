@@ -1,0 +1,110 @@
+"""One explicit Arrow schema for every part of a run, also for an empty one.
+
+Open-typed manifest values (an `answer` that is a text in one row and a list in the
+next) are JSON text, and each field's metadata says so; nothing is inferred from data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from vidpipe.manifest.row import ColumnKind
+
+_FRAMES = pa.struct(
+    [
+        ("count", pa.int32()),
+        ("indices", pa.list_(pa.int64())),
+        ("times_s", pa.list_(pa.float64())),
+        ("size_wh", pa.list_(pa.int32())),
+        ("sha", pa.string()),
+    ]
+)
+_FIELDS: list[tuple[str, pa.DataType]] = [
+    ("id", pa.string()),
+    ("clip_id", pa.string()),
+    ("status", pa.string()),
+    ("error_kind", pa.string()),
+    ("error", pa.string()),
+    (
+        "media",
+        pa.struct([("outcome", pa.string()), ("frames_missing", pa.int32()), ("notes", pa.list_(pa.string()))]),
+    ),
+    ("prompt_sha", pa.string()),
+    ("text", pa.string()),
+    ("finish_reason", pa.string()),
+    ("tokens_in", pa.int32()),
+    ("tokens_out", pa.int32()),
+    ("frames", _FRAMES),
+    ("more_frames", pa.list_(_FRAMES)),
+    ("vision_tokens", pa.struct([("asked", pa.int32()), ("kept", pa.int32())])),
+    ("resolved", pa.struct([(name, pa.string()) for name in ("sha", "model", "engine", "vidpipe")])),
+    ("seconds", pa.struct([(name, pa.float64()) for name in ("decode", "prepare", "queue", "engine")])),
+    ("attempt", pa.int32()),
+]
+OWN_COLUMNS = frozenset(name for name, _ in _FIELDS)
+INDEX_COLUMN = "manifest_index"
+KIND_KEY = b"vidpipe.kind"
+
+
+def output_schema(columns: Mapping[str, ColumnKind]) -> pa.Schema:
+    """The schema of a run whose manifest has `columns`.
+
+    A manifest column with the name of one of ours becomes `manifest.<name>`; `id` and
+    `clip_id` are shared.
+    """
+    fields = [pa.field(name, kind) for name, kind in _FIELDS]
+    for name, kind in columns.items():
+        if name not in ("id", "clip_id"):
+            fields.append(pa.field(output_name(name), pa.string(), metadata={KIND_KEY: kind.encode()}))
+    fields.append(pa.field(INDEX_COLUMN, pa.int64()))
+    return pa.schema(fields)
+
+
+def output_name(column: str) -> str:
+    """Name of a manifest column in the output."""
+    return f"manifest.{column}" if column in OWN_COLUMNS or column == INDEX_COLUMN else column
+
+
+def to_table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, ColumnKind]) -> pa.Table:
+    """Rows (`OutputRow.as_dict`) as a table of `output_schema(columns)`."""
+    schema = output_schema(columns)
+    flat = [_flatten(row, columns) for row in rows]
+    return pa.table({field.name: pa.array([row[field.name] for row in flat], field.type) for field in schema}, schema)
+
+
+def _flatten(row: Mapping[str, Any], columns: Mapping[str, ColumnKind]) -> dict[str, Any]:
+    flat = {name: _storable(row[name]) for name, _ in _FIELDS}
+    for name, kind in columns.items():
+        if name not in ("id", "clip_id"):
+            flat[output_name(name)] = _cell(row["manifest"].get(name), kind)
+    flat[INDEX_COLUMN] = row[INDEX_COLUMN]
+    return flat
+
+
+def _storable(value: Any) -> Any:
+    """Texts that UTF-8 can hold: half a surrogate pair becomes U+FFFD."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {key: _storable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    return value
+
+
+def _cell(value: Any, kind: ColumnKind) -> str | None:
+    if value is None:
+        return None
+    if kind == "text" and isinstance(value, str):
+        stored: str = _storable(value)
+        return stored
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value, default=str)  # escapes keep what UTF-8 cannot hold
+    return text
