@@ -13,6 +13,9 @@ import typer
 
 from vidpipe import __version__
 from vidpipe.cli import exit_codes
+from vidpipe.cli.check import check
+from vidpipe.cli.merge import merge
+from vidpipe.cli.run import run
 from vidpipe.errors import EngineError, VidpipeError
 
 app = typer.Typer(
@@ -38,6 +41,10 @@ def root(
     ] = False,
 ) -> None:
     """Answer questions about videos in bulk: exact frames in, one recorded answer a row out."""
+
+
+for command in (run, check, merge):
+    app.command()(command)
 
 
 def main() -> None:

@@ -73,6 +73,11 @@ def merge(run_dirs: Sequence[Path], output: Path) -> Merged:
     return result
 
 
+def merged_rows(path: Path) -> int | None:
+    """Rows of a results file; None if there is none."""
+    return pq.read_metadata(path).num_rows if path.exists() else None
+
+
 def _rows_of(run_dir: RunDir, run: dict[str, Any], settings: dict[str, Any]) -> pa.Table:
     columns = run["manifest"]["columns"]
     schema = output_schema(columns)

@@ -15,7 +15,7 @@ class MediaRecord:
 
     outcome: Literal["ok", "ok_partial", "error"]
     frames_missing: int = 0
-    """Frames that were asked for and do not decode."""
+    """Frames that the file lacks, and asked ones that do not decode."""
     notes: list[str] = field(default_factory=list)
 
 

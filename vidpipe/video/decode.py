@@ -53,9 +53,7 @@ def decode_frames(
     name = display_name(path)
     asked = np.asarray(indices, np.int64)
     if len(asked) == 0 or asked.min() < 0 or asked.max() >= len(timeline):
-        raise MediaError(
-            "bad_window", f"{name}: frames {_span(asked)} asked, the file shows 0 to {len(timeline) - 1}"
-        )
+        raise MediaError("bad_window", f"{name}: frames {_span(asked)} asked, the file shows 0 to {len(timeline) - 1}")
     places = np.unique(asked)
     slot_of_packet = {int(timeline.packet_of_frame[index]): slot for slot, index in enumerate(places)}
     pixels: npt.NDArray[np.uint8] | None = None
@@ -78,21 +76,15 @@ def decode_frames(
             writer.write(picture.frame, pixels[slot])
             filled.add(slot)
     bad = spoiled(timeline.packets, walker.failed)
-    sound = np.array(
-        [s in filled and not bad[timeline.packet_of_frame[i]] for s, i in enumerate(places)], np.bool_
-    )
+    sound = np.array([s in filled and not bad[timeline.packet_of_frame[i]] for s, i in enumerate(places)], np.bool_)
     slots = np.searchsorted(places, asked)
     kept = slots[sound[slots]]
     if pixels is None or len(kept) == 0:
-        raise MediaError(
-            "corrupt", f"{name}: none of the {len(asked)} frames asked for can be decoded; fetch it again"
-        )
+        raise MediaError("corrupt", f"{name}: none of the {len(asked)} frames asked for can be decoded; fetch it again")
     indices_kept = places[kept]
     if not np.array_equal(kept, np.arange(len(places))):
         pixels = pixels[kept]
-    return Frames(
-        pixels, indices_kept, timeline.times_s[indices_kept], len(asked) - len(kept), timeline.notes
-    )
+    return Frames(pixels, indices_kept, timeline.times_s[indices_kept], len(asked) - len(kept), timeline.notes)
 
 
 def _pictures(container: Any, stream: Any, walker: Walker, wanted: set[int]) -> Iterator[Decoded]:

@@ -58,9 +58,7 @@ def probe(path: PathLike) -> Probe:
             notes.append(f"rotation: {rest_deg:.0f} degrees beyond a quarter turn are not applied")
         aspect = context.sample_aspect_ratio
         if aspect and aspect != 1:
-            notes.append(
-                f"pixel aspect: {aspect.numerator}:{aspect.denominator} is stated; frames keep stored pixels"
-            )
+            notes.append(f"pixel aspect: {aspect.numerator}:{aspect.denominator} is stated; frames keep stored pixels")
         return Probe(
             stream_index=stream.index,
             codec=context.codec.canonical_name,

@@ -59,9 +59,7 @@ def packets_suffice(table: PacketTable) -> bool:
     """Return whether the packets alone tell order and times: all stated, none repeated, clock never back."""
     pts = table.pts[~table.hidden]
     dts = table.dts[table.dts != NO_TICKS]
-    return bool(
-        len(pts) and (pts != NO_TICKS).all() and len(np.unique(pts)) == len(pts) and (np.diff(dts) > 0).all()
-    )
+    return bool(len(pts) and (pts != NO_TICKS).all() and len(np.unique(pts)) == len(pts) and (np.diff(dts) > 0).all())
 
 
 def _doubtful_packets(stream: Any, table: PacketTable) -> int:

@@ -1,0 +1,41 @@
+"""`vidpipe check`: find what is wrong with a recipe and its manifest, without an engine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vidpipe.cli import exit_codes
+
+
+def check(
+    target: Annotated[Path, typer.Argument(metavar="RECIPE|FOLDER|FILE", help="A recipe, a manifest, or clips.")],
+    prompt: Annotated[str | None, typer.Option("-p", "--prompt", help="As for run.")] = None,
+    assignments: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As for run.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> None:
+    """List every fault of the recipe and the manifest with file and line.
+
+    Exit codes: 0 nothing is wrong with the recipe and the file as a whole (faulty rows cost
+    themselves only); 2 the run would be refused.
+    """
+    from vidpipe.cli.documents import CheckDocument, FaultDocument
+    from vidpipe.cli.recipe_options import recipe_from
+    from vidpipe.job.prospect import look_ahead
+
+    prospect = look_ahead(recipe_from(target, prompt, assignments or []))
+    bad = prospect.plan(done=(), limit=None).bad_rows
+    refusing = [fault for fault in prospect.manifest.faults if fault.refuses_manifest]
+    faults = refusing + [row.fault for row in bad]
+    faults.sort(key=lambda fault: fault.line or 0)
+    if as_json:
+        listed = [FaultDocument(kind=f.kind, line=f.line, id=f.id, message=f.message) for f in faults]
+        typer.echo(CheckDocument(rows=len(prospect.manifest.rows), faults=listed).model_dump_json())
+    else:
+        for fault in faults:
+            typer.echo(f"{prospect.manifest_path}: {fault.kind}: {fault.message}")
+        typer.echo(f"{len(prospect.manifest.rows)} rows, {len(faults)} faults")
+    sys.exit(exit_codes.WRONG_INPUT if refusing else exit_codes.DONE)

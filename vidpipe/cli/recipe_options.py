@@ -1,0 +1,55 @@
+"""From command-line arguments to a loaded recipe, for all commands that take one."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+from vidpipe.errors import RecipeError
+from vidpipe.recipe.load import LoadedRecipe, build_recipe, load_recipe
+
+DEMO_MODEL = Path(__file__).resolve().parents[2] / "data" / "tiny-qwen3vl"
+RECIPE_SUFFIXES = (".yaml", ".yml")
+
+
+def recipe_from(target: Path, prompt: str | None, assignments: list[str]) -> LoadedRecipe:
+    """The recipe that `target` is, or the one that a folder of clips, a clip or a manifest and `-p` stand for.
+
+    Raises:
+        RecipeError: there is no such recipe, or no question for the clips.
+    """
+    if prompt is not None:
+        assignments = [*assignments, f"prompt={json.dumps(prompt)}"]  # a JSON text is a YAML text
+    if target.suffix in RECIPE_SUFFIXES:
+        return load_recipe(target, assignments)
+    if not target.exists():
+        raise RecipeError(f"{target} does not exist. Type a recipe (.yaml), a folder of clips, a clip or a manifest.")
+    if target.is_dir() and prompt is None:
+        raise RecipeError(f"{target} is a folder of clips; add a question: vidpipe run {target} -p 'What happens?'")
+    raw: dict[str, Any] = {"manifest": str(target.resolve())}
+    if not any(assignment.startswith("model.path=") for assignment in assignments):
+        if not DEMO_MODEL.is_dir():
+            raise RecipeError("no model is named. Add --set model.path=FOLDER_OR_HUB_NAME.")
+        raw["model"] = {"path": str(DEMO_MODEL)}
+    return build_recipe(
+        raw, assignments, text=_as_yaml(raw, assignments), folder=Path.cwd(), name=target.stem, source="command line"
+    )
+
+
+def default_run_dir(loaded: LoadedRecipe) -> Path:
+    """`runs/<recipe name>`, in the folder that the command is typed in."""
+    return Path("runs") / loaded.name
+
+
+def _as_yaml(raw: dict[str, Any], assignments: list[str]) -> str:
+    """The recipe file that would have said the same, for the run directory."""
+    import yaml
+
+    from vidpipe.recipe.load import assign
+
+    values = copy.deepcopy(raw)
+    for assignment in assignments:
+        assign(values, assignment)
+    return yaml.safe_dump(values, allow_unicode=True, sort_keys=False)

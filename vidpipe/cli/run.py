@@ -1,0 +1,62 @@
+"""`vidpipe run`: answer every row of a manifest, or every clip of a folder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vidpipe.cli import exit_codes
+
+if TYPE_CHECKING:
+    from vidpipe.job.run import RunResult
+    from vidpipe.recipe.schema import Recipe
+
+
+def run(
+    target: Annotated[Path, typer.Argument(metavar="RECIPE|FOLDER|FILE", help="A recipe, or clips together with -p.")],
+    run_dir: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="RUN_DIR", help="Run directory [runs/<recipe name>].")
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option("-p", "--prompt", help="Sets the recipe's prompt: the question for rows without one.")
+    ] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe value; may be repeated.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=0, help="Answer the first N rows only.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget an earlier run in RUN_DIR.")] = False,
+) -> None:
+    """Answer all rows; typed again, it goes on where it stopped.
+
+    Exit codes: 0 done; 1 done, but more rows failed than output.tolerance allows; 2 wrong
+    recipe, manifest or arguments; 3 the engine failed; 75 interrupted, type it again.
+    """
+    from vidpipe.cli.display import make_display
+    from vidpipe.cli.recipe_options import default_run_dir, recipe_from
+    from vidpipe.cli.terminal import own_terminal
+    from vidpipe.job.prospect import look_ahead
+    from vidpipe.job.run import run as run_job
+
+    prospect = look_ahead(recipe_from(target, prompt, assignments or []))
+    with own_terminal() as terminal:
+        display = make_display(terminal)
+        result = run_job(prospect, run_dir or default_run_dir(prospect.loaded), display, fresh=fresh, limit=limit)
+    sys.exit(_report(result, prospect.recipe))
+
+
+def _report(result: RunResult, recipe: Recipe) -> int:
+    """Print how the run ended; return the exit code."""
+    from vidpipe.cli.summary import print_summary
+    from vidpipe.job.tolerance import tolerated
+
+    if result.interrupted:
+        code = exit_codes.INTERRUPTED
+    elif not tolerated(result.summary.statuses, recipe.output.tolerance):
+        code = exit_codes.ROWS_FAILED
+    else:
+        code = exit_codes.DONE
+    print_summary(result, recipe, code)
+    return code

@@ -1,0 +1,49 @@
+"""The last lines of a run: some answers, counts, where the file is, what the exit code means."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from vidpipe.cli import exit_codes
+from vidpipe.job.run import RunResult
+from vidpipe.job.summary import Sample
+from vidpipe.recipe.schema import Recipe
+
+
+def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
+    """Print the end of a run to standard output."""
+    console = Console(highlight=False)
+    summary = result.summary
+    if result.answered_now == 0 and summary.complete and not result.interrupted:
+        console.print(f"nothing to do: all {summary.rows} rows are in {result.results}")
+    elif summary.samples:
+        console.print(_answers(summary.samples, judged=summary.matches is not None))
+    if summary.matches is not None:
+        console.print(f"exact match (text equals answer): {summary.matches} of {summary.with_answer} rows")
+    for kind, (count, message) in summary.errors.items():
+        console.print(escape(f"{count} x {kind}, for example: {message}"))
+    if recipe.description:
+        console.print(escape(recipe.description.strip()), soft_wrap=True)
+    statuses = ", ".join(f"{count} {status}" for status, count in sorted(summary.statuses.items()))
+    counts = f"{summary.rows} of {summary.expected} rows" + (f" ({statuses})" if statuses else "")
+    console.print(f"{counts} in {result.results}", soft_wrap=True)
+    console.print(f"exit code {code}: {exit_codes.MEANING[code]}")
+
+
+def _answers(samples: tuple[Sample, ...], *, judged: bool) -> Table:
+    table = Table(box=box.SIMPLE)
+    table.add_column("id", overflow="ellipsis", max_width=24, no_wrap=True)
+    for name in ("question", "text", *(("answer",) if judged else ())):
+        table.add_column(name, overflow="ellipsis", max_width=44 if name == "question" else 16, no_wrap=True)
+    if judged:
+        table.add_column("right")
+    for sample in samples:
+        text = sample.text.strip()
+        cells = [sample.id, sample.question, text or "(empty)"]
+        if judged:
+            cells += [sample.answer or "", "yes" if text == sample.answer else "no"]
+        table.add_row(*(escape(cell.replace("\n", " ")) for cell in cells))
+    return table

@@ -1,0 +1,99 @@
+"""Output rows from what became of requests: answered, refused, unreadable."""
+
+from __future__ import annotations
+
+from vidpipe import __version__
+from vidpipe.engine.interface import Reply
+from vidpipe.errors import MediaError, RowError
+from vidpipe.job.prepare import SeenClip
+from vidpipe.job.settings import ResolvedRow
+from vidpipe.manifest.row import BadRow
+from vidpipe.plan.clips import PlannedRow
+from vidpipe.record.row import MediaRecord, OutputRow, ResolvedRecord, Seconds, Status, VisionTokens
+
+
+def answered(planned: PlannedRow, seen: SeenClip, resolved: ResolvedRow, reply: Reply, prepare_s: float) -> OutputRow:
+    """The row of a request that the engine has finished.
+
+    An empty text is an answer; no completion at all is not.
+    """
+    if reply.text is None:
+        error = RowError("no_completion", "the engine ended the request without a completion")
+        return _row(planned, resolved, error, seen, prepare_s, reply)
+    return _row(planned, resolved, None, seen, prepare_s, reply)
+
+
+def refused(planned: PlannedRow, seen: SeenClip, resolved: ResolvedRow, error: RowError) -> OutputRow:
+    """The row of a request that the engine would not take."""
+    return _row(planned, resolved, error, seen)
+
+
+def unreadable(planned: PlannedRow, resolved: ResolvedRow, error: MediaError) -> OutputRow:
+    """The row of a request whose clip cannot be shown."""
+    return _row(planned, resolved, error)
+
+
+def not_run(bad: BadRow) -> OutputRow:
+    """The row of a manifest row that cannot run."""
+    return OutputRow(
+        id=bad.id,
+        clip_id=None,
+        status="row_error",
+        error_kind=bad.fault.kind,
+        error=bad.fault.message,
+        manifest=bad.values,
+        manifest_index=bad.index,
+    )
+
+
+def _row(
+    planned: PlannedRow,
+    resolved: ResolvedRow,
+    error: RowError | MediaError | None,
+    seen: SeenClip | None = None,
+    prepare_s: float | None = None,
+    reply: Reply | None = None,
+) -> OutputRow:
+    row = planned.row
+    media = seen.media if seen else MediaRecord("error")
+    return OutputRow(
+        id=row.id,
+        clip_id=row.clip_id or _clip_id(planned),
+        status=_status(error, reply),
+        error_kind=error.kind if error else None,
+        error=str(error) if error else None,
+        media=media,
+        prompt_sha=reply.prompt_sha if reply else None,
+        text=reply.text if reply else None,
+        finish_reason=reply.finish_reason if reply else None,
+        tokens_in=reply.tokens_in if reply else None,
+        tokens_out=reply.tokens_out if reply else None,
+        frames=seen.frames if seen else None,
+        vision_tokens=VisionTokens(seen.vision_tokens, reply.vision_tokens_kept if reply else None) if seen else None,
+        resolved=ResolvedRecord(resolved.sha, resolved.model, resolved.engine, __version__),
+        seconds=Seconds(
+            seen.decode_s if seen else None,
+            prepare_s,
+            reply.queue_s if reply else None,
+            reply.engine_s if reply else None,
+        ),
+        manifest=row.values,
+        manifest_index=row.index,
+    )
+
+
+def _status(error: RowError | MediaError | None, reply: Reply | None) -> Status:
+    if isinstance(error, MediaError):
+        return "media_error"
+    if error is not None:
+        return "row_error"
+    return "length" if reply and reply.finish_reason == "length" else "ok"
+
+
+def _clip_id(planned: PlannedRow) -> str:
+    """The video as the manifest names it; a window as a media fragment behind it."""
+    row = planned.row
+    if row.clip_start_s is None and row.clip_end_s is None:
+        return row.video
+    end = "" if row.clip_end_s is None else f"{row.clip_end_s:g}"
+    return f"{row.video}#t={row.clip_start_s or 0:g},{end}"

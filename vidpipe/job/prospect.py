@@ -1,0 +1,87 @@
+"""Everything about a run that is known before an engine starts: recipe, checkpoint, family, manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from vidpipe.engine.checkpoint import Checkpoint, read_checkpoint
+from vidpipe.errors import CapabilityError, RecipeError
+from vidpipe.job.prepare import ClipReader
+from vidpipe.manifest.scan import Manifest, scan_manifest
+from vidpipe.models.family import Family
+from vidpipe.models.registry import family_of, get_family
+from vidpipe.plan.clips import Plan, make_plan
+from vidpipe.plan.prompts import PromptTemplate
+from vidpipe.recipe.load import LoadedRecipe
+from vidpipe.recipe.schema import Recipe
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """A recipe with what it names, read and found good."""
+
+    loaded: LoadedRecipe
+    checkpoint: Checkpoint
+    family: Family
+    manifest_path: Path
+    manifest: Manifest
+    reader: ClipReader
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe itself."""
+        return self.loaded.recipe
+
+    def plan(self, done: Collection[str], limit: int | None) -> Plan:
+        """The plan for the manifest's first `limit` rows, less those in `done`."""
+        rows = self.manifest.rows[:limit]
+        return make_plan(rows, self.recipe, self.family, self.checkpoint.video_processor, done)
+
+
+def look_ahead(loaded: LoadedRecipe) -> Prospect:
+    """Read everything that a run needs but media and weights.
+
+    A manifest with faults is not refused here: `Manifest.raise_if_refused` does that,
+    and `vidpipe check` lists them.
+
+    Raises:
+        RecipeError: a path in the recipe leads nowhere, or a template is none.
+        CapabilityError: a combination of switches that cannot work.
+    """
+    recipe, folder = loaded.recipe, loaded.folder
+    PromptTemplate(recipe.prompt)
+    checkpoint = read_checkpoint(recipe.model.path, folder)
+    path = recipe.model.path
+    family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)
+    refuse_impossible(recipe)
+    manifest_path = folder / Path(recipe.manifest).expanduser()
+    manifest = scan_manifest(manifest_path, recipe_has_prompt=recipe.prompt is not None)
+    if recipe.media_root is None:
+        # Nobody named a root, so there is none to stay in; relative paths start beside the manifest.
+        root, allow_outside = manifest_path if manifest_path.is_dir() else manifest_path.parent, True
+    else:
+        root, allow_outside = folder / Path(recipe.media_root).expanduser(), recipe.media.allow_outside_root
+        if not root.is_dir():
+            raise RecipeError(f"media_root {recipe.media_root}: no such folder. Paths start from {folder}.")
+    reader = ClipReader(recipe, family, checkpoint.video_processor, root, allow_outside)
+    return Prospect(loaded, checkpoint, family, manifest_path, manifest, reader)
+
+
+def refuse_impossible(recipe: Recipe) -> None:
+    """Refuse switches that this version cannot make good on, instead of ignoring them.
+
+    Raises:
+        CapabilityError: naming the switch, the reason and the way out.
+    """
+    if recipe.pruning is not None:
+        raise CapabilityError(
+            "pruning: with the supported vLLM versions pruned Qwen3-VL requests crash or carry wrong positions "
+            "(outer vision-start token, prefix caching, chunked prefill). Remove `pruning` from the recipe."
+        )
+    if recipe.engine.encoder_graphs == "on":
+        raise CapabilityError(
+            "engine.encoder_graphs: on needs budgets that fit the plan, which vidpipe does not compute yet; vLLM's "
+            "automatic ones crash on long low-resolution clips. Leave it at auto (off in this version)."
+        )

@@ -1,0 +1,93 @@
+"""Rows grouped into clips: what is decoded once, for all the questions about it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vidpipe.errors import RowError
+from vidpipe.manifest.row import BadRow, Fault, Row
+from vidpipe.models.family import Family
+from vidpipe.plan.prompts import PromptTemplate, messages_for
+from vidpipe.recipe.resolve import RowSettings, resolve_row
+from vidpipe.recipe.schema import Recipe
+
+
+@dataclass(frozen=True)
+class PlannedRow:
+    """A row with everything resolved that needs no media."""
+
+    row: Row
+    settings: RowSettings
+    messages: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Clip:
+    """One part of one file under one sampling, and the rows that ask about it."""
+
+    rows: tuple[PlannedRow, ...]
+
+    @property
+    def first(self) -> PlannedRow:
+        """All rows of a clip agree on file, window and sampling: any of them tells."""
+        return self.rows[0]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run will do."""
+
+    clips: tuple[Clip, ...]
+    bad_rows: tuple[BadRow, ...]
+    """Rows that cannot run; they only need their output row."""
+
+    @property
+    def rows(self) -> int:
+        """Output rows that are still to come."""
+        return sum(len(clip.rows) for clip in self.clips) + len(self.bad_rows)
+
+
+def make_plan(
+    rows: Iterable[Row | BadRow], recipe: Recipe, family: Family, processor: Mapping[str, Any], done: Collection[str]
+) -> Plan:
+    """Plan for the rows whose ids are not in `done`, clips in order of their first row.
+
+    Args:
+        rows: The manifest's rows.
+        recipe: The run's recipe.
+        family: The model's family; fills in sampling defaults.
+        processor: The checkpoint's video processor settings.
+        done: Ids that the run directory holds already.
+    """
+    template = PromptTemplate(recipe.prompt)
+    groups: dict[tuple[Any, ...], list[PlannedRow]] = {}
+    bad: list[BadRow] = []
+    for row in rows:
+        if row.id in done:
+            continue
+        planned = _resolve(row, recipe, family, processor, template)
+        if isinstance(planned, BadRow):
+            bad.append(planned)
+        else:
+            groups.setdefault(_clip_key(planned), []).append(planned)
+    return Plan(tuple(Clip(tuple(members)) for members in groups.values()), tuple(bad))
+
+
+def _resolve(
+    row: Row | BadRow, recipe: Recipe, family: Family, processor: Mapping[str, Any], template: PromptTemplate
+) -> PlannedRow | BadRow:
+    if isinstance(row, BadRow):
+        return row
+    try:
+        settings = resolve_row(recipe, row.values, row.sampling, row.generation)
+        messages = messages_for(row, template.user_text(row), recipe.system)
+    except RowError as error:
+        return BadRow(row.index, row.id, Fault(error.kind, str(error), row.line, row.id), row.values)
+    return PlannedRow(row, replace(settings, sampling=family.complete(settings.sampling, processor)), messages)
+
+
+def _clip_key(planned: PlannedRow) -> tuple[Any, ...]:
+    row = planned.row
+    return (row.video, row.clip_start_s, row.clip_end_s, row.timestamps_from, planned.settings.sampling)
