@@ -20,9 +20,7 @@ def run(
     run_dir: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="RUN_DIR", help="Run directory [runs/<recipe name>].")
     ] = None,
-    prompt: Annotated[
-        str | None, typer.Option("-p", "--prompt", help="Sets the recipe's prompt: the question for rows without one.")
-    ] = None,
+    prompt: Annotated[str | None, typer.Option("-p", "--prompt", help="The recipe's prompt; needed for clips.")] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe value; may be repeated.")
     ] = None,

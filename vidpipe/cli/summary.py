@@ -35,9 +35,9 @@ def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
 
 def _answers(samples: tuple[Sample, ...], *, judged: bool) -> Table:
     table = Table(box=box.SIMPLE)
-    table.add_column("id", overflow="ellipsis", max_width=24, no_wrap=True)
+    table.add_column("id", overflow="ellipsis", max_width=16, no_wrap=True)
     for name in ("question", "text", *(("answer",) if judged else ())):
-        table.add_column(name, overflow="ellipsis", max_width=44 if name == "question" else 16, no_wrap=True)
+        table.add_column(name, overflow="ellipsis", max_width=36 if name == "question" else 13, no_wrap=True)
     if judged:
         table.add_column("right")
     for sample in samples:

@@ -71,7 +71,7 @@ class _Finder(MetaPathFinder):
 
 def _declare_missing_operators() -> None:
     spec = importlib.util.find_spec("torchvision")
-    if spec is None or not spec.submodule_search_locations:
+    if _kept or spec is None or not spec.submodule_search_locations:
         return
     import torch
 

@@ -65,7 +65,7 @@ class VllmEngine:
             raise EngineError("engine_start", f"vLLM cannot start: {type(error).__name__}: {error}") from error
         if template is None:
             raise CapabilityError(f"checkpoint {self._checkpoint} has no chat template; use an instruction-tuned one.")
-        self._video_token_id = getattr(config.hf_config, "video_token_id", None)
+        self._video_token_id: int = config.hf_config.video_token_id
         self._prompts = PromptBuilder(tokenizer, template)
 
     def submit(self, request: Request) -> None:
@@ -105,7 +105,7 @@ class VllmEngine:
         ids = np.asarray(output.prompt_token_ids, dtype="<i4")
         completion = output.outputs[0] if output.outputs else None
         times = output.metrics
-        kept = None if self._video_token_id is None else int(np.count_nonzero(ids == self._video_token_id))
+        kept = int(np.count_nonzero(ids == self._video_token_id))
         return Reply(
             id=output.request_id,
             text=None if completion is None else completion.text,

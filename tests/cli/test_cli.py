@@ -1,0 +1,107 @@
+"""The command line as scripts see it: exit codes, --json, speed of --help, refusals in words."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.conftest import ROOT, vidpipe
+from vidpipe import __version__
+from vidpipe.cli.documents import DOCUMENTS
+
+Make = Callable[..., Path]
+HEAVY = ("torch", "vllm", "cv2", "av", "numpy", "pyarrow", "pydantic", "transformers", "rich.console")
+
+
+def test_version() -> None:
+    assert vidpipe("--version").stdout.strip() == f"vidpipe {__version__}"
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = f"import sys, vidpipe.cli.app; sys.exit(' '.join(m for m in {HEAVY!r} if m in sys.modules) or 0)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "check", "merge"])
+def test_every_command_has_help(command: str) -> None:
+    result = vidpipe(command, "--help")
+    assert result.returncode == 0 and command in vidpipe("--help").stdout
+
+
+def test_a_run_its_repetition_and_its_merge(make_run: Make, tmp_path: Path) -> None:
+    recipe = make_run()
+    first = vidpipe("run", recipe, cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "8 of 8 rows (8 ok) in runs/recipe/results.parquet" in first.stdout
+    assert first.stdout.splitlines()[-1] == "exit code 0: done"
+    again = vidpipe("run", recipe, cwd=tmp_path)
+    assert again.returncode == 0 and again.stdout.startswith("nothing to do: all 8 rows are in")
+    merged = vidpipe("merge", "runs/recipe", "-o", "all.parquet", "--json", cwd=tmp_path)
+    assert json.loads(merged.stdout) == {"rows": 8, "expected": 8, "partial": False, "path": "all.parquet"}
+    assert pq.read_table(tmp_path / "all.parquet").num_rows == 8
+
+
+def test_failed_rows_beyond_the_tolerance(make_run: Make, tmp_path: Path) -> None:
+    rows = [{"id": "a", "video": "a.mp4", "question": "?"}, {"id": "b", "video": "none.mp4", "question": "?"}]
+    recipe = make_run(rows)
+    result = vidpipe("run", recipe, "-o", tmp_path / "one")
+    assert result.returncode == 1 and "1 x not_found" in result.stdout
+    assert vidpipe("run", recipe, "-o", tmp_path / "one", "--set", "output.tolerance=0.5").returncode == 0
+
+
+def test_wrong_input_is_refused_in_words(make_run: Make, tmp_path: Path) -> None:
+    recipe = make_run()
+    wrong = vidpipe("run", recipe, "--set", "samplng.fps=1", cwd=tmp_path)
+    assert wrong.returncode == 2 and "Did you mean 'sampling'" in wrong.stderr and "Traceback" not in wrong.stderr
+    (tmp_path / "rows.jsonl").write_bytes(b'{"id": "caf\xe9"}\n')
+    latin = vidpipe("run", recipe, cwd=tmp_path)
+    assert latin.returncode == 2 and "line 1" in latin.stderr and not (tmp_path / "runs").exists()
+    assert vidpipe("run", tmp_path, cwd=tmp_path).returncode == 2
+    assert vidpipe("run", "none.yaml", cwd=tmp_path).returncode == 2
+    assert vidpipe("run", cwd=tmp_path).returncode == 2
+    assert vidpipe("merge", tmp_path, "-o", "x.parquet", cwd=tmp_path).returncode == 2
+
+
+def test_an_engine_that_cannot_start(make_run: Make, tmp_path: Path) -> None:
+    result = vidpipe("run", make_run(script={"fail_start": True}), cwd=tmp_path)
+    assert result.returncode == 3 and "engine.log" in result.stderr
+
+
+def test_check_lists_every_fault(make_run: Make, tmp_path: Path) -> None:
+    rows = [{"id": "a", "video": "a.mp4", "question": "?"}, {"id": "b"}, {"id": "c", "video": "a.mp4", "question": 1}]
+    recipe = make_run(rows)
+    result = vidpipe("check", recipe, "--json")
+    document = json.loads(result.stdout)
+    assert result.returncode == 0 and document["rows"] == 3
+    assert [(f["kind"], f["line"], f["id"]) for f in document["faults"]] == [
+        ("missing_field", 2, "b"),
+        ("bad_value", 3, "c"),
+    ]
+    (tmp_path / "rows.jsonl").write_text("{}\n[\n")
+    refused = vidpipe("check", recipe)
+    assert refused.returncode == 2 and "line 2" in refused.stdout
+
+
+def test_a_folder_of_clips_and_a_question(make_run: Make, tmp_path: Path) -> None:
+    make_run()
+    arguments = ["-p", "What happens in {{ id }}?", "--set", "engine.name=fake"]
+    result = vidpipe("run", tmp_path, *arguments, "-o", tmp_path / "out", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert pq.read_table(tmp_path / "out" / "results.parquet")["id"].to_pylist() == ["a.mp4", "b.mp4"]
+    assert "What happens" in (tmp_path / "out" / "recipe.yaml").read_text()
+
+
+@pytest.mark.parametrize("command", DOCUMENTS)
+def test_json_schemas_are_committed(command: str) -> None:
+    committed = json.loads((ROOT / "docs" / "schema" / f"{command}.json").read_text())
+    assert committed == DOCUMENTS[command].model_json_schema(), (
+        f"docs/schema/{command}.json is not what the code says; scripts rely on it. If the change is meant, write the "
+        "model's model_json_schema() there."
+    )

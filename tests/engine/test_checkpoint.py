@@ -1,0 +1,35 @@
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, TINY_MODEL
+from vidpipe.engine.checkpoint import read_checkpoint
+from vidpipe.errors import RecipeError
+
+
+def test_a_folder_beside_the_recipe() -> None:
+    checkpoint = read_checkpoint("../data/tiny-qwen3vl", ROOT / "recipes")
+    assert checkpoint.location == str(TINY_MODEL)
+    assert checkpoint.config["model_type"] == "qwen3_vl"
+    assert checkpoint.video_processor["size"]["shortest_edge"] == 4096
+
+
+def test_faults_are_named(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="no such folder"):
+        read_checkpoint("./none", tmp_path)
+    with pytest.raises(RecipeError, match=r"no config\.json"):
+        read_checkpoint(".", tmp_path)
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(RecipeError, match="not JSON"):
+        read_checkpoint(".", tmp_path)
+
+
+def test_a_hub_name_without_a_hub_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    def unreachable(*args: object, **options: object) -> str:
+        raise OSError("no route to the hub")
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", unreachable)
+    with pytest.raises(RecipeError, match="no route to the hub"):
+        read_checkpoint("Qwen/none", tmp_path)

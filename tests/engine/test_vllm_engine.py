@@ -1,0 +1,150 @@
+"""The real vLLM, CPU build, with the tiny trained model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import ROOT, TINY_MODEL, write_clip
+from vidpipe.engine.interface import Reply, Request
+from vidpipe.engine.vllm_engine import VllmEngine
+from vidpipe.errors import CapabilityError, EngineError, RowError
+from vidpipe.job.prepare import ClipReader, PreparedClip
+from vidpipe.manifest.row import Row
+from vidpipe.models.registry import get_family
+from vidpipe.plan.clips import Clip, make_plan
+from vidpipe.recipe.schema import EngineSection, Generation, Model, Recipe
+
+pytestmark = pytest.mark.engine
+
+RECIPE = Recipe.model_validate({"manifest": "m", "model": {"path": str(TINY_MODEL)}})
+PROCESSOR = json.loads((TINY_MODEL / "video_preprocessor_config.json").read_text())
+QUESTION = "What appears at 5.5 seconds?"
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[VllmEngine]:
+    settings = EngineSection(args={"max_model_len": 4096, "max_num_seqs": 8})
+    engine = VllmEngine(RECIPE.model, settings, str(TINY_MODEL))
+    engine.start()
+    yield engine
+    engine.stop()
+    engine.stop()
+
+
+def read_clip(path: Path, **row: Any) -> tuple[Clip, PreparedClip]:
+    family = get_family("qwen3_vl")
+    asked = Row(index=0, line=1, id="r", video=str(path), question=QUESTION, **row)
+    clip = make_plan([asked], RECIPE, family, PROCESSOR, ()).clips[0]
+    return clip, ClipReader(RECIPE, family, PROCESSOR, path.parent, allow_outside_root=True).read(clip)
+
+
+def request(request_id: str, clip: Clip, prepared: PreparedClip, **generation: Any) -> Request:
+    settings = Generation(**{"max_tokens": 8, **generation})
+    return Request(request_id, clip.first.messages, settings, prepared.video)
+
+
+def drain(engine: VllmEngine) -> dict[str, Reply]:
+    replies: dict[str, Reply] = {}
+    while engine._engine.has_unfinished_requests():
+        replies |= {reply.id: reply for reply in engine.poll()}
+    return replies
+
+
+def upstream_prompt_ids(engine: VllmEngine, path: Path) -> list[int]:
+    """Prompt ids that vLLM gets when its own loader reads the file."""
+    from vllm.multimodal.media import ImageMediaIO
+    from vllm.multimodal.media.video import VideoMediaIO
+
+    loader = VideoMediaIO(ImageMediaIO(), num_frames=-1, fps=2, video_backend="qwen3_vl")
+    frames, metadata = loader.load_bytes(path.read_bytes())
+    prompt = (
+        f"<|im_start|>user\n<|vision_start|><|video_pad|><|vision_end|>{QUESTION}<|im_end|>\n<|im_start|>assistant\n"
+    )
+    item = {"prompt": prompt, "multi_modal_data": {"video": [(frames, {**metadata, "do_sample_frames": False})]}}
+    ids: list[int] = engine._engine.renderer.render_cmpl([item])[0]["prompt_token_ids"]
+    return ids
+
+
+@pytest.mark.parametrize(
+    ("frames", "fps", "width", "height"), [(64, 8, 128, 128), (90, 30, 96, 64), (250, 25, 64, 48), (33, 10, 128, 96)]
+)
+def test_prompt_ids_equal_those_of_vllms_own_loader(
+    engine: VllmEngine, tmp_path: Path, frames: int, fps: int, width: int, height: int
+) -> None:
+    path = write_clip(tmp_path / "clip.mp4", frames, fps, width, height)
+    clip, prepared = read_clip(path)
+    engine.submit(request("r", clip, prepared))
+    reply = drain(engine)["r"]
+    expected = np.asarray(upstream_prompt_ids(engine, path), "<i4")
+    assert reply.prompt_sha == hashlib.sha256(expected.tobytes()).hexdigest()
+    assert reply.tokens_in == len(expected)
+    assert reply.vision_tokens_kept == prepared.seen.vision_tokens
+
+
+def test_pixels_equal_those_of_vllms_own_loader() -> None:
+    from vllm.multimodal.media import ImageMediaIO
+    from vllm.multimodal.media.video import VideoMediaIO
+
+    path = ROOT / "data" / "demo" / "clip_00.mp4"
+    loader = VideoMediaIO(ImageMediaIO(), num_frames=-1, fps=2, video_backend="qwen3_vl")
+    frames, metadata = loader.load_bytes(path.read_bytes())
+    _, prepared = read_clip(path)
+    assert prepared.seen.frames.indices == list(metadata["frames_indices"])
+    difference = np.abs(frames.astype(int) - prepared.video.pixels.astype(int))
+    assert difference.max() <= 2
+
+
+def test_the_prompt_says_the_times_that_the_file_has(engine: VllmEngine, tmp_path: Path) -> None:
+    path = write_clip(tmp_path / "clip.mp4", 32, 8)
+    clip, prepared = read_clip(path, clip_start_s=1.0, clip_end_s=3.0)
+    assert prepared.seen.frames.times_s[0] == 1.0 and prepared.seen.frames.times_s[-1] < 3.0
+    texts = get_family("qwen3_vl").time_texts([t - 1.0 for t in prepared.seen.frames.times_s])
+    ids = engine._prompts.token_ids(clip.first.messages, "literal")
+    item = {
+        "prompt_token_ids": ids,
+        "multi_modal_data": {"video": [(prepared.video.pixels, dict(prepared.video.metadata))]},
+    }
+    rendered = engine._engine.renderer.render_cmpl([item])[0]["prompt_token_ids"]
+    told = engine._engine.get_tokenizer().decode(rendered)
+    assert [told.count(text) for text in texts] == [1] * len(texts), told
+
+
+def test_a_bad_request_fails_alone(engine: VllmEngine, tmp_path: Path) -> None:
+    clip, prepared = read_clip(write_clip(tmp_path / "clip.mp4"))
+    engine.submit(request("good", clip, prepared))
+    long = Request("long", ({"role": "user", "content": "red " * 5000},), Generation())
+    with pytest.raises(RowError) as caught:
+        engine.submit(long)
+    assert caught.value.kind == "prompt_too_long" and "4096" in str(caught.value)
+    two_videos = {"role": "user", "content": [{"type": "video"}, {"type": "video"}]}
+    with pytest.raises(RowError):
+        engine.submit(Request("two", (two_videos,), Generation(), prepared.video))
+    replies = drain(engine)
+    assert list(replies) == ["good"] and replies["good"].text is not None
+
+
+def test_length_and_times(engine: VllmEngine, tmp_path: Path) -> None:
+    clip, prepared = read_clip(write_clip(tmp_path / "clip.mp4"))
+    engine.submit(request("r", clip, prepared, max_tokens=1))
+    reply = drain(engine)["r"]
+    assert reply.finish_reason == "length" and reply.tokens_out == 1
+    assert reply.queue_s is not None and reply.engine_s is not None and 0 <= reply.engine_s < 60
+
+
+def test_owned_arguments_are_refused() -> None:
+    with pytest.raises(CapabilityError, match=r"video_pruning_rate.*pruning\.rate"):
+        VllmEngine(Model(path="m"), EngineSection(args={"video_pruning_rate": 0.5}), "m")
+
+
+def test_a_checkpoint_that_cannot_load_is_an_engine_error(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "qwen3_vl"}')
+    with pytest.raises(EngineError) as caught:
+        VllmEngine(Model(path="m"), EngineSection(), str(tmp_path)).start()
+    assert caught.value.kind == "engine_start"

@@ -1,0 +1,241 @@
+"""Whole runs with the scripted engine: every row once, whatever the engine or the files do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from vidpipe.errors import CapabilityError, EngineError, ManifestError, RecipeError
+from vidpipe.job.prospect import look_ahead
+from vidpipe.job.run import RunResult, run
+from vidpipe.recipe.load import load_recipe
+from vidpipe.record.row import OutputRow
+from vidpipe.record.run_dir import RunDir
+from vidpipe.record.writer import recorded_statuses
+
+Make = Callable[..., Path]
+
+
+class Watcher:
+    """A display that remembers."""
+
+    def __init__(self) -> None:
+        self.begun: tuple[int, int] | None = None
+        self.states: list[str] = []
+        self.rows: list[OutputRow] = []
+        self.ended = 0
+
+    def begin(self, rows: int, done: int) -> None:
+        self.begun = (rows, done)
+
+    def state(self, text: str) -> None:
+        self.states.append(text)
+
+    def row(self, row: OutputRow) -> None:
+        self.rows.append(row)
+
+    def end(self) -> None:
+        self.ended += 1
+
+
+def go(recipe: Path, watcher: Watcher | None = None, **options: Any) -> RunResult:
+    assignments = options.pop("assignments", [])
+    prospect = look_ahead(load_recipe(recipe, assignments))
+    return run(prospect, recipe.parent / "run", watcher or Watcher(), **options)
+
+
+def rows_of(result: RunResult) -> dict[str, dict[str, Any]]:
+    rows = pq.read_table(result.results).to_pylist()
+    assert len({row["id"] for row in rows}) == len(rows)
+    return {row["id"]: row for row in rows}
+
+
+def test_every_row_once_with_what_the_model_saw(make_run: Make) -> None:
+    watcher = Watcher()
+    result = go(make_run(script={"texts": {"r3": "three"}}), watcher)
+    rows = rows_of(result)
+    assert list(rows) == [f"r{i}" for i in range(8)], "manifest order"
+    assert rows["r3"]["text"] == "three" and rows["r0"]["text"] == "fake"
+    row = rows["r0"]
+    assert row["status"] == "ok" and row["clip_id"] == "a.mp4" and row["video"] == "a.mp4"
+    assert row["frames"]["indices"] == [0, 5, 9, 14, 18, 23] and row["frames"]["size_wh"] == [64, 64]
+    assert row["frames"]["times_s"] == pytest.approx([i / 8 for i in row["frames"]["indices"]])
+    assert row["vision_tokens"] == {"asked": 12, "kept": None} and row["media"]["outcome"] == "ok"
+    assert row["resolved"]["engine"] == "fake 1"
+    metadata = pq.read_schema(result.results).metadata
+    resolved = json.loads(metadata[b"vidpipe.resolved"])[row["resolved"]["sha"]]
+    assert resolved["sampling"]["fps"] == 2.0 and resolved["generation"]["max_tokens"] == 64
+    assert json.loads(metadata[b"vidpipe.run"])["versions"]["vidpipe"]
+    assert watcher.begun == (8, 0) and len(watcher.rows) == 8 and watcher.ended == 1
+    assert watcher.states[:2] == ["starting fake 1", "running fake 1"]
+
+
+def test_each_clip_is_decoded_once(make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vidpipe.job import prepare
+
+    decoded: list[str] = []
+    original = prepare.decode_frames
+
+    def counting(path: Path, *args: Any, **options: Any) -> Any:
+        decoded.append(path.name)
+        return original(path, *args, **options)
+
+    monkeypatch.setattr(prepare, "decode_frames", counting)
+    go(make_run())
+    assert sorted(decoded) == ["a.mp4", "b.mp4"]
+
+
+def test_again_there_is_nothing_to_do(make_run: Make) -> None:
+    recipe = make_run()
+    go(recipe)
+    watcher = Watcher()
+    before = (recipe.parent / "run" / "results.parquet").stat().st_mtime_ns
+    result = go(recipe, watcher)
+    assert result.answered_now == 0 and result.summary.complete
+    assert watcher.rows == [] and watcher.states == [], "the engine was not started"
+    assert result.results.stat().st_mtime_ns == before
+
+
+def test_rows_added_later_are_added(make_run: Make) -> None:
+    rows = [{"id": f"r{i}", "video": "a.mp4", "question": "?"} for i in range(3)]
+    recipe = make_run(rows)
+    go(recipe)
+    watcher = Watcher()
+    go(make_run([{"id": "first", "video": "b.mp4", "question": "?", "note": 1}, *rows]), watcher)
+    assert [row.id for row in watcher.rows] == ["first"]
+    table = pq.read_table(recipe.parent / "run" / "results.parquet")
+    assert table.num_rows == 4 and sorted(filter(None, table["note"].to_pylist())) == ["1"]
+
+
+def test_limit_then_the_rest(make_run: Make) -> None:
+    recipe = make_run()
+    first = go(recipe, limit=3)
+    assert sorted(rows_of(first)) == ["r0", "r1", "r2"] and not first.summary.complete
+    assert go(recipe).answered_now == 5
+
+
+def test_another_recipe_is_refused_and_fresh_forgets(make_run: Make) -> None:
+    recipe = make_run()
+    go(recipe)
+    with pytest.raises(RecipeError, match=r"generation.max_tokens: 64 -> 8(.|\n)*--fresh"):
+        go(recipe, assignments=["generation.max_tokens=8"])
+    go(recipe, assignments=["output.tolerance=0.5"])
+    assert go(recipe, assignments=["generation.max_tokens=8"], fresh=True).answered_now == 8
+
+
+def test_bad_rows_cost_themselves(make_run: Make, tmp_path: Path) -> None:
+    (tmp_path / "empty.mp4").touch()
+    (tmp_path / "page.mp4").write_text("<html>not found</html>")
+    (tmp_path / "folder.mp4").mkdir()
+    videos = {"none.mp4": "not_found", "empty.mp4": "empty_file", "page.mp4": "not_media", "folder.mp4": "not_a_file",
+              "http://127.0.0.1:9/x.mp4": "protocol"}  # fmt: skip
+    rows: list[dict[str, Any]] = [{"id": video, "video": video, "question": "?"} for video in videos]
+    rows += [
+        {"id": "good", "video": "a.mp4", "question": "?"},
+        {"id": "mute", "video": "a.mp4"},
+        {"id": "late", "video": "a.mp4", "question": "?", "clip_start": 99},
+        {"id": "long", "video": "a.mp4", "question": "?"},
+        {"id": "bad fps", "video": "a.mp4", "question": "?", "sampling.fps": "many"},
+    ]
+    found = rows_of(go(make_run(rows, script={"refuse": {"long": "prompt_too_long"}})))
+    assert {row_id: found[row_id]["error_kind"] for row_id in videos} == videos
+    assert all(found[row_id]["status"] == "media_error" and found[row_id]["error"] for row_id in videos)
+    assert found["good"]["status"] == "ok"
+    kinds = {"mute": "missing_field", "late": "bad_window", "long": "prompt_too_long", "bad fps": "bad_value"}
+    assert {row_id: found[row_id]["error_kind"] for row_id in kinds} == kinds
+    assert found["long"]["status"] == "row_error" and found["long"]["frames"] is not None
+    assert found["mute"]["video"] == "a.mp4", "the manifest's own columns stand in failed rows too"
+
+
+def test_media_root_is_a_border_only_where_it_is_named(make_run: Make, tmp_path: Path) -> None:
+    (tmp_path / "inside").mkdir()
+    rows = [{"id": "r", "video": "../a.mp4", "question": "?"}]
+    found = rows_of(go(make_run(rows, media_root="inside")))
+    assert found["r"]["error_kind"] == "outside_root"
+    allowed = go(make_run(rows, media_root="inside", media={"allow_outside_root": True}), fresh=True)
+    assert rows_of(allowed)["r"]["status"] == "ok"
+
+
+def test_partial_clips_are_marked_or_failed(make_run: Make, make_clip: Make) -> None:
+    whole = make_clip("cut.mp4", frames=64).read_bytes()
+    path = make_clip("cut.mp4", frames=64)
+    # The index stands at the end of this file: blank the last third of the pictures instead of cutting it off.
+    start = whole.index(b"mdat") + 4
+    end = whole.index(b"moov") - 4
+    damaged = bytearray(whole)
+    damaged[end - (end - start) // 3 : end] = bytes((end - start) // 3)
+    path.write_bytes(damaged)
+    rows = [{"id": "r", "video": "cut.mp4", "question": "?"}]
+    row = rows_of(go(make_run(rows)))["r"]
+    assert row["status"] == "ok" and row["media"]["outcome"] == "ok_partial" and row["media"]["frames_missing"] > 0
+    failed = rows_of(go(make_run(rows, media={"on_partial": "fail"}), fresh=True))["r"]
+    assert failed["status"] == "media_error" and failed["error_kind"] == "corrupt"
+
+
+def test_replies_are_matched_by_id(make_run: Make) -> None:
+    order = ["r7", "r0", "r3", "r3", "r2", "r1", "r6", "r5", "r4"]
+    texts: dict[str, Any] = {f"r{i}": f"text {i}" for i in range(8)}
+    result = go(make_run(script={"order": order, "texts": texts}))
+    assert {row_id: row["text"] for row_id, row in rows_of(result).items()} == texts
+
+
+def test_three_ways_to_say_nothing_are_three_states(make_run: Make) -> None:
+    found = rows_of(go(make_run(script={"texts": {"r2": None, "r4": ""}, "lengths": ["r6"]})))
+    assert (found["r2"]["status"], found["r2"]["error_kind"], found["r2"]["text"]) == (
+        "row_error",
+        "no_completion",
+        None,
+    )
+    assert (found["r4"]["status"], found["r4"]["text"]) == ("ok", "")
+    assert (found["r6"]["status"], found["r6"]["finish_reason"]) == ("length", "length")
+
+
+def test_a_dead_engine_keeps_what_is_finished(make_run: Make) -> None:
+    recipe = make_run(script={"die_after": 3})
+    with pytest.raises(EngineError, match=r"engine.log"):
+        go(recipe)
+    statuses = dict(recorded_statuses(RunDir(recipe.parent / "run")))
+    assert len(statuses) == 3 and set(statuses.values()) == {"ok"}, "no row is blamed for the engine"
+
+
+def test_an_engine_that_does_not_start(make_run: Make) -> None:
+    with pytest.raises(EngineError) as caught:
+        go(make_run(script={"fail_start": True}))
+    assert caught.value.kind == "engine_start"
+
+
+def test_refusals_come_before_the_engine(make_run: Make) -> None:
+    watcher = Watcher()
+    with pytest.raises(ManifestError, match="line 2"):
+        go(make_run([{"id": "x", "video": "a.mp4", "question": "?"}] * 2), watcher)
+    with pytest.raises(CapabilityError, match="pruning"):
+        go(make_run(pruning={"method": "evs", "rate": 0.5}), watcher)
+    with pytest.raises(CapabilityError, match="encoder_graphs"):
+        go(make_run(engine={"name": "fake", "encoder_graphs": "on"}), watcher)
+    with pytest.raises(RecipeError, match="media_root"):
+        go(make_run(media_root="nowhere"), watcher)
+    assert watcher.states == []
+
+
+def test_an_empty_manifest_gives_an_empty_result(make_run: Make, tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_text("id,video,question\n")
+    watcher = Watcher()
+    result = go(make_run(manifest="empty.csv"), watcher)
+    table = pq.read_table(result.results)
+    assert table.num_rows == 0 and {"id", "frames", "question"} <= set(table.schema.names)
+    assert watcher.states == [] and result.summary.complete
+
+
+def test_exact_matches_are_counted(make_run: Make) -> None:
+    rows = [
+        {"id": str(i), "video": "a.mp4", "question": "?", **({"answer": answer} if answer is not None else {})}
+        for i, answer in enumerate(["fake", "true", 3, None])
+    ]
+    summary = go(make_run(rows)).summary
+    assert (summary.matches, summary.with_answer) == (1, 3)
+    assert summary.samples[0].answer == "fake"

@@ -1,0 +1,43 @@
+from vidpipe.manifest.row import BadRow, Record
+from vidpipe.manifest.rows import to_row
+from vidpipe.models.registry import get_family
+from vidpipe.plan.clips import Plan, make_plan
+from vidpipe.recipe.schema import Recipe
+
+
+def plan(rows: list[dict], done: tuple[str, ...] = (), **recipe: object) -> Plan:
+    made = Recipe.model_validate({"manifest": "m", "model": {"path": "p"}, **recipe})
+    read = [to_row(Record(i + 1, row), i, recipe_has_prompt=False) for i, row in enumerate(rows)]
+    return make_plan(read, made, get_family("qwen3_vl"), {}, done)
+
+
+def row(name: str, video: str, **more: object) -> dict:
+    return {"id": name, "video": video, "question": "?", **more}
+
+
+def test_rows_of_a_clip_are_together_wherever_they_stand() -> None:
+    made = plan([row("1", "a"), row("2", "b"), row("3", "a"), row("4", "b"), row("5", "a")])
+    assert [[p.row.id for p in clip.rows] for clip in made.clips] == [["1", "3", "5"], ["2", "4"]]
+
+
+def test_another_window_or_sampling_is_another_clip() -> None:
+    made = plan([row("1", "a"), row("2", "a", clip_end=2), row("3", "a", **{"sampling.fps": 1.0}), row("4", "a")])
+    assert [[p.row.id for p in clip.rows] for clip in made.clips] == [["1", "4"], ["2"], ["3"]]
+
+
+def test_done_rows_are_left_out() -> None:
+    made = plan([row("1", "a"), row("2", "a"), {"id": "3"}], done=("1", "3"))
+    assert made.rows == 1 and made.clips[0].first.row.id == "2"
+
+
+def test_rows_that_cannot_run_are_kept_apart() -> None:
+    made = plan(
+        [row("1", "a", **{"sampling.fps": -1}), {"id": "2", "video": "a"}, row("3", "a")], prompt="{{ question }}"
+    )
+    assert [(bad.id, bad.fault.kind) for bad in made.bad_rows] == [("1", "bad_value"), ("2", "missing_field")]
+    assert all(isinstance(bad, BadRow) for bad in made.bad_rows) and made.rows == 3
+
+
+def test_sampling_defaults_are_filled_in() -> None:
+    sampling = plan([row("1", "a")]).clips[0].first.settings.sampling
+    assert (sampling.fps, sampling.min_frames, sampling.max_frames) == (2.0, 4, 768)

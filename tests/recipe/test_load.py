@@ -1,0 +1,87 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT
+from vidpipe.errors import RecipeError
+from vidpipe.recipe import schema
+from vidpipe.recipe.load import load_recipe
+
+GOOD = "manifest: rows.jsonl\nmodel: {path: m}\n"
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "job.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_keeps_what_was_given_apart_from_defaults(tmp_path: Path) -> None:
+    loaded = load_recipe(write(tmp_path, GOOD), ["sampling.fps=1", "generation.stop=[a, b]"])
+    assert loaded.given == {
+        "manifest": "rows.jsonl",
+        "model": {"path": "m"},
+        "sampling": {"fps": 1},
+        "generation": {"stop": ["a", "b"]},
+    }
+    assert loaded.recipe.sampling.fps == 1 and loaded.recipe.generation.max_tokens == 64
+    assert loaded.name == "job" and loaded.folder == tmp_path.resolve()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (GOOD + "samplng: {fps: 1}\n", r"job.yaml, line 3: unknown key 'samplng'. Did you mean 'sampling'"),
+        (GOOD + "sampling:\n  fsp: 1\n", r"line 4: unknown key 'sampling.fsp'. Did you mean 'fps'"),
+        (GOOD + "overrides:\n- when: {a: 1}\n  samplin: {}\n", r"line 5: unknown key .*Did you mean 'sampling'"),
+        (GOOD + "sampling: {fps: two}\n", r"line 3: sampling.fps: .*found 'two'"),
+        (GOOD + "sampling: {fps: 0}\n", r"sampling.fps: .*greater than 0"),
+        (GOOD + "sampling: {min_frames: 9, max_frames: 3}\n", r"min_frames 9 is above max_frames 3"),
+        (GOOD + "generation: {max_tokens: '8'}\n", r"generation.max_tokens"),
+        (GOOD + "manifest: b.jsonl\n", r"line 3: key 'manifest' stands twice"),
+        ("model: {path: m}\n", r"key 'manifest' is missing"),
+        ("- a\n", r"must be a YAML mapping"),
+        ("a: [\n", r"not YAML"),
+        ("", r"must be a YAML mapping"),
+    ],
+)
+def test_faults_are_named_with_their_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        load_recipe(write(tmp_path, text), [])
+
+
+def test_every_fault_is_listed(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(write(tmp_path, GOOD + "a: 1\nb: 2\n"), [])
+    assert "'a'" in str(caught.value) and "'b'" in str(caught.value)
+
+
+def test_missing_file_folder_and_encoding(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="does not exist"):
+        load_recipe(tmp_path / "none.yaml", [])
+    with pytest.raises(RecipeError, match="is a folder"):
+        load_recipe(tmp_path, [])
+    (tmp_path / "latin.yaml").write_bytes(b"description: caf\xe9\n")
+    with pytest.raises(RecipeError, match="not UTF-8"):
+        load_recipe(tmp_path / "latin.yaml", [])
+
+
+@pytest.mark.parametrize("assignment", ["sampling.fps", "=1", "manifest.x=1", "sampling.fps={{"])
+def test_bad_assignments(tmp_path: Path, assignment: str) -> None:
+    with pytest.raises(RecipeError, match="--set"):
+        load_recipe(write(tmp_path, GOOD), [assignment])
+
+
+def test_every_key_is_documented() -> None:
+    sections = [cls for cls in vars(schema).values() if isinstance(cls, type) and issubclass(cls, schema.Section)]
+    assert schema.Recipe in sections
+    for section in sections:
+        for name, field in section.model_fields.items():
+            assert field.description, f"{section.__name__}.{name}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "recipes").glob("*.yaml")), ids=lambda path: path.name)
+def test_shipped_recipes_are_valid(path: Path) -> None:
+    assert load_recipe(path, []).recipe.manifest
+    assert yaml.safe_load(path.read_text())

@@ -1,0 +1,54 @@
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vidpipe.record.journal import Journal, read_journal
+
+PAYLOADS = [b"one", b"", b"three" * 10, bytes(range(256))]
+
+
+def write(path: Path, payloads: list[bytes]) -> None:
+    journal = Journal(path, sync_s=0)
+    for payload in payloads:
+        journal.append(payload)
+        journal.tick()
+    journal.close()
+    journal.close()
+
+
+def test_records_come_back(tmp_path: Path) -> None:
+    write(tmp_path / "j", PAYLOADS)
+    assert list(read_journal(tmp_path / "j")) == PAYLOADS
+
+
+def test_a_tear_at_any_byte_loses_only_what_is_torn(tmp_path: Path) -> None:
+    write(tmp_path / "j", PAYLOADS)
+    whole = (tmp_path / "j").read_bytes()
+    ends = [0]
+    for payload in PAYLOADS:
+        ends.append(ends[-1] + 8 + len(payload))
+    for cut in range(len(whole) + 1):
+        (tmp_path / "torn").write_bytes(whole[:cut])
+        complete = sum(end <= cut for end in ends[1:])
+        assert list(read_journal(tmp_path / "torn")) == PAYLOADS[:complete], cut
+
+
+def test_a_record_is_readable_before_anything_is_closed(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j", sync_s=60)
+    journal.append(b"early")
+    assert list(read_journal(tmp_path / "j")) == [b"early"]
+    journal.close()
+
+
+@given(st.lists(st.binary(max_size=50), min_size=1, max_size=5), st.integers(0, 10_000), st.integers(1, 255))
+def test_a_damaged_byte_is_never_read_as_a_record(
+    tmp_path_factory, payloads: list[bytes], place: int, flip: int
+) -> None:
+    path = tmp_path_factory.mktemp("journal") / "j"
+    write(path, payloads)
+    damaged = bytearray(path.read_bytes())
+    damaged[place % len(damaged)] ^= flip
+    path.write_bytes(damaged)
+    found = list(read_journal(path))
+    assert found == payloads[: len(found)] and len(found) < len(payloads)
