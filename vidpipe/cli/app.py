@@ -6,8 +6,10 @@ runs, so that `vidpipe --help` answers in well under half a second.
 
 from __future__ import annotations
 
+import functools
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -43,20 +45,32 @@ def root(
     """Answer questions about videos in bulk: exact frames in, one recorded answer a row out."""
 
 
-for command in (run, check, merge):
-    app.command()(command)
+def _with_exit_codes(command: Callable[..., None]) -> Callable[..., None]:
+    """`command`, whose exceptions end the program with the exit code of the contract."""
+
+    @functools.wraps(command)
+    def run_command(*args: Any, **options: Any) -> None:
+        try:
+            command(*args, **options)
+        except EngineError as error:
+            _fail(f"vidpipe: {error}", exit_codes.ENGINE_FAILED)
+        except VidpipeError as error:
+            _fail(f"vidpipe: {error}", exit_codes.WRONG_INPUT)
+        except KeyboardInterrupt:
+            _fail(exit_codes.MEANING[exit_codes.INTERRUPTED], exit_codes.INTERRUPTED)
+
+    return run_command
+
+
+def _fail(message: str, code: int) -> None:
+    print(message, file=sys.stderr)  # noqa: T201
+    sys.exit(code)
+
+
+for _command in (run, check, merge):
+    app.command()(_with_exit_codes(_command))
 
 
 def main() -> None:
     """Run the command line; exit with one of `vidpipe.cli.exit_codes`."""
-    try:
-        app()
-    except EngineError as error:
-        _fail(error, exit_codes.ENGINE_FAILED)
-    except VidpipeError as error:
-        _fail(error, exit_codes.WRONG_INPUT)
-
-
-def _fail(error: VidpipeError, code: int) -> None:
-    print(f"vidpipe: {error}", file=sys.stderr)  # noqa: T201
-    sys.exit(code)
+    app()

@@ -27,10 +27,10 @@ def check(
     from vidpipe.job.prospect import look_ahead
 
     prospect = look_ahead(recipe_from(target, prompt, assignments or []))
-    bad = prospect.plan(done=(), limit=None).bad_rows
-    refusing = [fault for fault in prospect.manifest.faults if fault.refuses_manifest]
-    faults = refusing + [row.fault for row in bad]
-    faults.sort(key=lambda fault: fault.line or 0)
+    faults = prospect.manifest.faults
+    refused = any(fault.refuses_manifest for fault in faults)
+    if not refused:  # values that only the recipe can judge: templates, sampling, generation
+        faults = sorted((row.fault for row in prospect.plan((), None).bad_rows), key=lambda fault: fault.line or 0)
     if as_json:
         listed = [FaultDocument(kind=f.kind, line=f.line, id=f.id, message=f.message) for f in faults]
         typer.echo(CheckDocument(rows=len(prospect.manifest.rows), faults=listed).model_dump_json())
@@ -38,4 +38,4 @@ def check(
         for fault in faults:
             typer.echo(f"{prospect.manifest_path}: {fault.kind}: {fault.message}")
         typer.echo(f"{len(prospect.manifest.rows)} rows, {len(faults)} faults")
-    sys.exit(exit_codes.WRONG_INPUT if refusing else exit_codes.DONE)
+    sys.exit(exit_codes.WRONG_INPUT if refused else exit_codes.DONE)

@@ -37,7 +37,7 @@ def _answers(samples: tuple[Sample, ...], *, judged: bool) -> Table:
     table = Table(box=box.SIMPLE)
     table.add_column("id", overflow="ellipsis", max_width=16, no_wrap=True)
     for name in ("question", "text", *(("answer",) if judged else ())):
-        table.add_column(name, overflow="ellipsis", max_width=36 if name == "question" else 13, no_wrap=True)
+        table.add_column(name, overflow="ellipsis", max_width=28 if name == "question" else 13, no_wrap=True)
     if judged:
         table.add_column("right")
     for sample in samples:

@@ -76,14 +76,17 @@ class VllmEngine:
             prompt["multi_modal_data"] = {"video": [(video.pixels, dict(video.metadata))]}
             prompt["mm_processor_kwargs"] = dict(video.processor_kwargs)
         from vllm.exceptions import VLLMValidationError
+        from vllm.v1.engine.exceptions import EngineDeadError
 
         try:
             self._engine.add_request(request.id, prompt, _sampling_params(request.generation))
         except VLLMValidationError as error:
             kind: RowKind = "prompt_too_long" if error.parameter == "input_tokens" else "bad_value"
             raise RowError(kind, str(error)) from error
-        except (ValueError, AssertionError) as error:
-            raise RowError("bad_value", f"vLLM refuses the request: {error}") from error
+        except EngineDeadError as error:
+            raise EngineError("engine_dead", f"vLLM died: {error}") from error
+        except Exception as error:  # its processors raise all kinds; the engine itself has not seen the request
+            raise RowError("bad_value", f"vLLM refuses the request: {type(error).__name__}: {error}") from error
 
     def poll(self) -> list[Reply]:
         """See `Engine.poll`. One engine step, so that new requests can join between steps."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -35,6 +36,9 @@ class Decoded:
             return clip, future.result()
         except MediaError as error:
             return clip, error
+        except Exception as error:  # a fault of ours must cost this clip, not a run of a million
+            traceback.print_exception(error)
+            return clip, MediaError("corrupt", f"{clip.first.row.video}: unexpected {type(error).__name__}: {error}")
 
     def wait(self, timeout_s: float) -> None:
         """Wait until the next clip is decoded, at most `timeout_s`."""

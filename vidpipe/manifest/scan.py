@@ -103,5 +103,6 @@ def _check_columns(manifest: Manifest, recipe_has_prompt: bool) -> None:
         wanted.append(("question", {"question", "prompt"}))
     for name, any_of in wanted:
         if not any_of & manifest.columns.keys():
+            manifest.faults = [fault for fault in manifest.faults if fault.kind != "missing_field"]
             message = f"column {name!r} is missing; found: {', '.join(map(repr, manifest.columns))}."
             manifest.faults.append(Fault("missing_column", message, line=1))

@@ -14,6 +14,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from vidpipe.record.disk import sync
+
 _HEADER = struct.Struct(">II")
 MAX_RECORD_BYTES = 1 << 30
 
@@ -29,6 +31,7 @@ class Journal:
     def __init__(self, path: Path, sync_s: float) -> None:
         self.path = path
         self._file = path.open("xb", buffering=0)
+        sync(path.parent)
         self._sync_s = sync_s
         self._oldest_unsynced: float | None = None
 

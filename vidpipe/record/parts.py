@@ -10,6 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vidpipe.record.disk import sync
+
 
 @contextmanager
 def parquet_writer(path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> Iterator[pq.ParquetWriter]:
@@ -29,12 +31,3 @@ def parquet_writer(path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -
         sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def sync(path: Path) -> None:
-    """Bring a file, or a folder's list of names, to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

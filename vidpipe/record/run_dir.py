@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from vidpipe.errors import RecipeError
-from vidpipe.record.parts import sync
+from vidpipe.record.disk import sync
 
 
 class RunDir:
