@@ -70,7 +70,11 @@ class VllmEngine:
 
     def submit(self, request: Request) -> None:
         """See `Engine.submit`."""
-        prompt: dict[str, Any] = {"prompt_token_ids": self._prompts.token_ids(request.messages, request.special_tokens)}
+        ids = self._prompts.token_ids(request.messages, request.special_tokens)
+        slots, videos = ids.count(self._video_token_id), int(request.video is not None)
+        if slots != videos:  # vLLM itself leaves a slot too many in the prompt without a word
+            raise RowError("bad_value", f"the prompt has {slots} places for a video, the row has {videos} videos.")
+        prompt: dict[str, Any] = {"prompt_token_ids": ids}
         if request.video is not None:
             video = request.video
             prompt["multi_modal_data"] = {"video": [(video.pixels, dict(video.metadata))]}
@@ -79,7 +83,8 @@ class VllmEngine:
         from vllm.v1.engine.exceptions import EngineDeadError
 
         try:
-            self._engine.add_request(request.id, prompt, _sampling_params(request.generation))
+            (engine_input,) = self._engine.renderer.render_cmpl([prompt])
+            self._engine.add_request(request.id, engine_input, _sampling_params(request.generation))
         except VLLMValidationError as error:
             kind: RowKind = "prompt_too_long" if error.parameter == "input_tokens" else "bad_value"
             raise RowError(kind, str(error)) from error
