@@ -7,7 +7,7 @@ Messages say what is wrong, where, what was found, and what to type next. The
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 ManifestKind = Literal[
     "encoding",
@@ -16,14 +16,10 @@ ManifestKind = Literal[
     "duplicate_id",
     "duplicate_column",
     "missing_column",
-    "missing_field",
     "ragged_row",
-    "bad_id",
-    "bad_window",
-    "bad_options",
-    "bad_value",
     "not_found",
 ]
+"""Faults after which a manifest as a whole cannot be trusted."""
 MediaKind = Literal[
     "not_found",
     "not_a_file",
@@ -51,9 +47,8 @@ RowKind = Literal[
     "prompt_too_long",
     "no_completion",
 ]
+"""Faults that cost one row."""
 EngineKind = Literal["engine_start", "engine_timeout", "engine_dead", "poison_row"]
-
-MEDIA_KINDS: frozenset[str] = frozenset(get_args(MediaKind))
 
 
 class VidpipeError(Exception):

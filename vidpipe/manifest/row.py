@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from vidpipe.errors import ManifestKind, RowKind
 
 FaultKind = ManifestKind | RowKind
 
-REFUSING_KINDS: frozenset[str] = frozenset(
-    {
-        "encoding",
-        "syntax",
-        "duplicate_key",
-        "duplicate_id",
-        "duplicate_column",
-        "missing_column",
-        "ragged_row",
-        "not_found",
-    }
-)
-"""Faults after which the file as a whole cannot be trusted; all others cost one row."""
+REFUSING_KINDS: frozenset[str] = frozenset(get_args(ManifestKind))
 
 
 @dataclass(frozen=True)
