@@ -29,7 +29,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("command", ["run", "check", "merge"])
+@pytest.mark.parametrize("command", ["run", "check", "status", "merge"])
 def test_every_command_has_help(command: str) -> None:
     result = vidpipe(command, "--help")
     assert result.returncode == 0 and command in vidpipe("--help").stdout
@@ -44,8 +44,17 @@ def test_a_run_its_repetition_and_its_merge(make_run: Make, tmp_path: Path) -> N
     again = vidpipe("run", recipe, cwd=tmp_path)
     assert again.returncode == 0 and again.stdout.startswith("nothing to do: all 8 rows are in")
     merged = vidpipe("merge", "runs/recipe", "-o", "all.parquet", "--json", cwd=tmp_path)
-    assert json.loads(merged.stdout) == {"rows": 8, "expected": 8, "partial": False, "path": "all.parquet"}
+    assert json.loads(merged.stdout) == {
+        "rows": 8,
+        "expected": 8,
+        "partial": False,
+        "missing": [],
+        "path": "all.parquet",
+    }
     assert pq.read_table(tmp_path / "all.parquet").num_rows == 8
+    status = json.loads(vidpipe("status", "runs/recipe", "--json", cwd=tmp_path).stdout)
+    assert (status["rows"], status["statuses"], status["workers"]) == (8, {"ok": 8}, [])
+    assert "8 of 8 rows (8 ok)" in vidpipe("status", "runs/recipe", cwd=tmp_path).stdout
 
 
 def test_failed_rows_beyond_the_tolerance(make_run: Make, tmp_path: Path) -> None:
@@ -71,7 +80,7 @@ def test_wrong_input_is_refused_in_words(make_run: Make, tmp_path: Path) -> None
 
 def test_an_engine_that_cannot_start(make_run: Make, tmp_path: Path) -> None:
     result = vidpipe("run", make_run(script={"fail_start": True}), cwd=tmp_path)
-    assert result.returncode == 3 and "engine.log" in result.stderr
+    assert result.returncode == 3 and "own output is in runs/recipe/engine." in result.stderr
 
 
 def test_check_lists_every_fault(make_run: Make, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def engine() -> Iterator[VllmEngine]:
 def read_clip(path: Path, **row: Any) -> tuple[Clip, PreparedClip]:
     family = get_family("qwen3_vl")
     asked = Row(index=0, line=1, id="r", video=str(path), question=QUESTION, **row)
-    clip = make_plan([asked], RECIPE, family, PROCESSOR, ()).clips[0]
+    clip = make_plan([asked], RECIPE, family, PROCESSOR).clips[0]
     return clip, ClipReader(RECIPE, family, PROCESSOR, path.parent, allow_outside_root=True).read(clip)
 
 

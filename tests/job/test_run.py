@@ -15,8 +15,7 @@ from vidpipe.job.prospect import look_ahead
 from vidpipe.job.run import RunResult, run
 from vidpipe.recipe.load import load_recipe
 from vidpipe.record.row import OutputRow
-from vidpipe.record.run_dir import RunDir
-from vidpipe.record.writer import recorded_statuses
+from vidpipe.record.status import read_status
 
 Make = Callable[..., Path]
 
@@ -108,8 +107,18 @@ def test_rows_added_later_are_added(make_run: Make) -> None:
     watcher = Watcher()
     go(make_run([{"id": "first", "video": "b.mp4", "question": "?", "note": 1}, *rows]), watcher)
     assert [row.id for row in watcher.rows] == ["first"]
+    assert watcher.begun == (4, 3)
     table = pq.read_table(recipe.parent / "run" / "results.parquet")
     assert table.num_rows == 4 and sorted(filter(None, table["note"].to_pylist())) == ["1"]
+
+
+def test_a_changed_row_is_refused(make_run: Make) -> None:
+    rows = [{"id": f"r{i}", "video": "a.mp4", "question": "?"} for i in range(3)]
+    go(make_run(rows))
+    with pytest.raises(RecipeError, match=r"1 rows .*'r1'(.|\n)*--fresh"):
+        go(make_run([rows[0], {**rows[1], "question": "Why?"}, rows[2]]))
+    with pytest.raises(RecipeError, match="changed or are gone"):
+        go(make_run(rows[:2]))
 
 
 def test_limit_then_the_rest(make_run: Make) -> None:
@@ -197,10 +206,22 @@ def test_three_ways_to_say_nothing_are_three_states(make_run: Make) -> None:
 
 def test_a_dead_engine_keeps_what_is_finished(make_run: Make) -> None:
     recipe = make_run(script={"die_after": 3})
-    with pytest.raises(EngineError, match=r"engine.log"):
+    with pytest.raises(EngineError, match=r"own output is in .*\.log"):
         go(recipe)
-    statuses = dict(recorded_statuses(RunDir(recipe.parent / "run")))
-    assert len(statuses) == 3 and set(statuses.values()) == {"ok"}, "no row is blamed for the engine"
+    status = read_status(recipe.parent / "run")
+    assert status.statuses == {"ok": 3} and status.workers == (), "no row is blamed for the engine"
+
+
+def test_a_row_that_kills_the_engine_again_and_again_is_given_up(make_run: Make, tmp_path: Path) -> None:
+    recipe = make_run(script={"die_on": ["r3"]}, retry={"attempts": 2})
+    for _ in range(2):
+        with pytest.raises(EngineError):
+            go(recipe)
+    found = rows_of(go(recipe))
+    assert found["r3"]["status"] == "engine_error" and found["r3"]["error_kind"] == "poison_row"
+    assert found["r3"]["attempt"] == 2
+    others = [row for row in found.values() if row["id"] != "r3"]
+    assert len(others) == 7 and all(row["status"] == "ok" for row in others)
 
 
 def test_an_engine_that_does_not_start(make_run: Make) -> None:

@@ -5,10 +5,10 @@ from vidpipe.plan.clips import Plan, make_plan
 from vidpipe.recipe.schema import Recipe
 
 
-def plan(rows: list[dict], done: tuple[str, ...] = (), **recipe: object) -> Plan:
+def plan(rows: list[dict], **recipe: object) -> Plan:
     made = Recipe.model_validate({"manifest": "m", "model": {"path": "p"}, **recipe})
     read = [to_row(Record(i + 1, row), i, recipe_has_prompt=False) for i, row in enumerate(rows)]
-    return make_plan(read, made, get_family("qwen3_vl"), {}, done)
+    return make_plan(read, made, get_family("qwen3_vl"), {})
 
 
 def row(name: str, video: str, **more: object) -> dict:
@@ -25,17 +25,12 @@ def test_another_window_or_sampling_is_another_clip() -> None:
     assert [[p.row.id for p in clip.rows] for clip in made.clips] == [["1", "4"], ["2"], ["3"]]
 
 
-def test_done_rows_are_left_out() -> None:
-    made = plan([row("1", "a"), row("2", "a"), {"id": "3"}], done=("1", "3"))
-    assert made.rows == 1 and made.clips[0].first.row.id == "2"
-
-
 def test_rows_that_cannot_run_are_kept_apart() -> None:
     made = plan(
         [row("1", "a", **{"sampling.fps": -1}), {"id": "2", "video": "a"}, row("3", "a")], prompt="{{ question }}"
     )
     assert [(bad.id, bad.fault.kind) for bad in made.bad_rows] == [("1", "bad_value"), ("2", "missing_field")]
-    assert all(isinstance(bad, BadRow) for bad in made.bad_rows) and made.rows == 3
+    assert all(isinstance(bad, BadRow) for bad in made.bad_rows)
 
 
 def test_sampling_defaults_are_filled_in() -> None:

@@ -1,70 +1,115 @@
-"""Rows into a run directory and out of it again: schema, segments, merge."""
+"""Rows into a run directory and out of it again: schema, shards, leases, merge, status."""
 
 import json
+import os
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from vidpipe.errors import RecipeError
-from vidpipe.record import writer as writer_module
-from vidpipe.record.merge import merge
+from vidpipe.record import merge as merge_module
+from vidpipe.record.disk import read_mark, server_now_s, set_mark
+from vidpipe.record.holder import is_gone, this_process
+from vidpipe.record.lease import DIED_S, Heart, Lease, take
+from vidpipe.record.merge import is_complete, merge
 from vidpipe.record.row import FramesRecord, MediaRecord, OutputRow, ResolvedRecord, VisionTokens
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.schema import KIND_KEY, output_schema
-from vidpipe.record.writer import RESOLVED_KEY, RowWriter, recorded_statuses
+from vidpipe.record.shard_writer import RESOLVED_KEY, ShardWriter
+from vidpipe.record.shards import add_shards, read_shards, write_order
+from vidpipe.record.status import read_status
 
-COLUMNS = {"id": "text", "video": "text", "answer": "json", "frames": "json", "text": "text"}
+COLUMNS: dict[str, Any] = {"id": "text", "video": "text", "answer": "json", "frames": "json", "text": "text"}
+LEASE_S = 60.0
 
 
-def row(index: int, **values: object) -> OutputRow:
+def row(row_id: str, **values: object) -> OutputRow:
     fields = {
-        "id": f"r{index}",
+        "id": row_id,
         "clip_id": "a.mp4",
         "status": "ok",
-        "text": "yes",
+        "text": f"text {row_id}",
         "media": MediaRecord("ok"),
         "frames": FramesRecord(2, [0, 5], [0.0, 0.5], [64, 48], "abc"),
         "vision_tokens": VisionTokens(128, 128),
         "resolved": ResolvedRecord("s1", "m", "fake 1", "0"),
-        "manifest": {"id": f"r{index}", "video": "a.mp4", "answer": index},
-        "manifest_index": index,
+        "manifest": {"id": row_id, "video": "a.mp4", "answer": row_id},
     }
     return OutputRow(**{**fields, **values})  # type: ignore[arg-type]
 
 
-def open_run(path: Path, rows: int = 3, columns: dict | None = None) -> tuple[RunDir, RowWriter]:
+def make_run(path: Path, shards: Sequence[Sequence[str]], columns: dict[str, Any] | None = None) -> RunDir:
     run_dir = RunDir(path)
-    run_dir.open(fresh=False)
-    columns = columns or COLUMNS
-    run = {"manifest": {"rows": rows, "columns": columns}, "recipe": {}}
-    run_dir.write_run(run, "manifest: x\n")
-    return run_dir, RowWriter(run_dir, columns, run, sync_s=5)  # type: ignore[arg-type]
+    run_dir.create()
+    manifest = {"rows": sum(map(len, shards)), "columns": columns or COLUMNS}
+    run_dir.write_run(
+        {"manifest": manifest, "recipe": {}, "lease_s": LEASE_S, "started": "2026-01-01T00:00:00+00:00"}, ""
+    )
+    if shards:
+        add_shards(run_dir, [[(row_id, "sha") for row_id in shard] for shard in shards], read_shards(run_dir))
+    write_order(run_dir, [row_id for shard in shards for row_id in shard])
+    return run_dir
+
+
+def claim(run_dir: RunDir, shard: int) -> Lease | None:
+    latest = run_dir.latest_attempts().get(shard, 0)
+    return take(run_dir, shard, latest, server_now_s(run_dir.claims), LEASE_S)
+
+
+def writer_for(run_dir: RunDir, shard: int = 0, columns: dict[str, Any] | None = None) -> ShardWriter:
+    lease = claim(run_dir, shard)
+    assert lease is not None
+    return ShardWriter(lease, read_shards(run_dir).ids[shard], columns or COLUMNS, {}, sync_s=5)
+
+
+def ids_of(path: Path) -> list[str]:
+    return pq.read_table(path)["id"].to_pylist()
 
 
 def test_one_row_there_and_back(tmp_path: Path) -> None:
-    run_dir, writer = open_run(tmp_path / "run")
-    written = row(0, manifest={"video": "a.mp4", "answer": {"x": [1, None]}, "frames": "own", "text": "own text"})
-    writer.append(written, {"sampling": {"fps": 2}})
-    writer.close()
+    run_dir = make_run(tmp_path / "run", [["r0", "r1", "r2"]])
+    written = row("r0", manifest={"video": "a.mp4", "answer": {"x": [1, None]}, "frames": "own", "text": "own text"})
+    writer_for(run_dir).append(written, {"sampling": {"fps": 2}})
     merged = merge([run_dir.path], tmp_path / "out.parquet")
     table = pq.read_table(tmp_path / "out.parquet")
     (read,) = table.to_pylist()
-    assert merged.partial and merged.rows == 1 and merged.expected == 3
+    assert merged.partial and merged.rows == 1 and merged.expected == 3 and merged.missing == ("r1", "r2")
     assert read["frames"] == {"count": 2, "indices": [0, 5], "times_s": [0.0, 0.5], "size_wh": [64, 48], "sha": "abc"}
     assert json.loads(read["answer"]) == {"x": [1, None]}
-    assert read["text"] == "yes" and read["manifest.text"] == "own text" and read["manifest.frames"] == '"own"'
+    assert read["text"] == "text r0" and read["manifest.text"] == "own text" and read["manifest.frames"] == '"own"'
     assert table.schema.field("answer").metadata == {KIND_KEY: b"json"}
     assert json.loads(table.schema.metadata[RESOLVED_KEY.encode()]) == {"s1": {"sampling": {"fps": 2}}}
-    assert table.schema.metadata[b"vidpipe.partial"] == b"true"
+    assert table.schema.metadata[b"vidpipe.partial"] == b"true" and not is_complete(tmp_path / "out.parquet", 1)
+
+
+def test_a_published_shard_keeps_its_settings_and_counts(tmp_path: Path) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0", "r1"]])
+    writer = writer_for(run_dir)
+    writer.append(row("r0"), {"a": 1})
+    writer.append(row("r0", text="a second record of a row does not count"), {"a": 1})
+    writer.append(row("r1", status="length", resolved=None), {})
+    assert writer.whole and writer.publish()
+    mark = read_mark(run_dir.done_file(0))
+    assert mark is not None and mark["statuses"] == {"ok": 1, "length": 1} and mark["rows"] == 2
+    merge([run_dir.path], run_dir.results)
+    table = pq.read_table(run_dir.results)
+    assert table["text"].to_pylist() == ["text r0", "text r1"] and is_complete(run_dir.results, 2)
+    assert json.loads(table.schema.metadata[RESOLVED_KEY.encode()]) == {"s1": {"a": 1}}
+    assert not list(run_dir.parts.glob("*.rows"))
 
 
 def test_texts_that_utf8_cannot_hold_are_written(tmp_path: Path) -> None:
-    run_dir, writer = open_run(tmp_path / "run")
     texts = ["half \ud83d pair", "nul \0", "", None, "x" * 100_000]
-    for index, text in enumerate(texts):
-        writer.append(row(index, text=text, manifest={"answer": "\ud83d", "video": "\ud83d"}), {})
-    writer.close()
+    ids = [f"r{i}" for i in range(len(texts))]
+    run_dir = make_run(tmp_path / "run", [ids])
+    writer = writer_for(run_dir)
+    for row_id, text in zip(ids, texts, strict=True):
+        writer.append(row(row_id, text=text, manifest={"answer": "\ud83d", "video": "\ud83d"}), {})
+    writer.publish()
     merge([run_dir.path], run_dir.results)
     rows = pq.read_table(run_dir.results).to_pylist()
     assert [r["text"] for r in rows] == ["half \ufffd pair", "nul \0", "", None, "x" * 100_000]
@@ -72,72 +117,144 @@ def test_texts_that_utf8_cannot_hold_are_written(tmp_path: Path) -> None:
 
 
 def test_no_row_is_an_empty_file_of_the_same_schema(tmp_path: Path) -> None:
-    run_dir, writer = open_run(tmp_path / "run", rows=0)
-    writer.close()
+    run_dir = make_run(tmp_path / "run", [])
     assert not merge([run_dir.path], run_dir.results).partial
-    names = [name for name in output_schema(COLUMNS).names if name != "manifest_index"]  # type: ignore[arg-type]
-    assert pq.read_table(run_dir.results).schema.names == names
+    assert pq.read_table(run_dir.results).schema.names == output_schema(COLUMNS).names
 
 
 def test_merged_rows_stand_in_manifest_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer_module, "SEGMENT_ROWS", 2)
-    run_dir, writer = open_run(tmp_path / "run", rows=5)
-    for index in (4, 2, 0, 3, 1):
-        writer.append(row(index), {})
-    assert len(run_dir.parts()) == 2 and len(run_dir.journals()) == 1, "two full segments and one open"
-    assert dict(recorded_statuses(run_dir)) == {f"r{i}": "ok" for i in range(5)}
-    merge([run_dir.path], tmp_path / "while.parquet")
-    writer.close()
+    monkeypatch.setattr(merge_module, "BUCKET_ROWS", 2)
+    run_dir = make_run(tmp_path / "run", [["r0", "r2", "r4"], ["r1", "r3"]])
+    write_order(run_dir, [f"r{i}" for i in range(5)])
+    for shard, ids in ((1, ["r3", "r1"]), (0, ["r4", "r0", "r2"])):
+        writer = writer_for(run_dir, shard)
+        for row_id in ids:
+            writer.append(row(row_id), {})
+        merge([run_dir.path], tmp_path / "while.parquet")
+        writer.publish()
     merge([run_dir.path], run_dir.results)
-    for path in (tmp_path / "while.parquet", run_dir.results):
-        assert pq.read_table(path)["id"].to_pylist() == [f"r{i}" for i in range(5)]
+    assert ids_of(run_dir.results) == ids_of(tmp_path / "while.parquet") == [f"r{i}" for i in range(5)]
 
 
-def test_a_kill_between_part_and_journal_counts_no_row_twice(tmp_path: Path) -> None:
-    run_dir, writer = open_run(tmp_path / "run")
-    writer.append(row(0), {})
-    (journal,) = run_dir.journals()
-    content = journal.read_bytes()
-    writer.close()
-    journal.write_bytes(content)  # as if the process had died before it could remove it
-    assert [name for name, _ in recorded_statuses(run_dir)] == ["r0"]
-    run_dir.close()
-    _, again = open_run(tmp_path / "run")
-    again.append(row(1), {})
-    again.close()
-    assert merge([run_dir.path], run_dir.results).rows == 2
-
-
-def test_a_journal_left_behind_is_sealed_by_the_next_writer(tmp_path: Path) -> None:
-    run_dir, writer = open_run(tmp_path / "run")
-    writer.append(row(0), {})
-    with run_dir.journals()[0].open("ab") as file:
+def test_the_next_attempt_takes_over_what_is_whole(tmp_path: Path) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0", "r1", "r2"]])
+    first = writer_for(run_dir)
+    first.append(row("r1"), {})
+    with run_dir.journal_file(0, 1).open("ab") as file:
         file.write(b"\0\0\0\x10torn")
-    run_dir.close()  # the first writer is never closed: it was killed
-    again, next_writer = open_run(tmp_path / "run")
-    assert again.journals() == [] and len(again.parts()) == 1
-    next_writer.append(row(1), {})
-    next_writer.close()
-    assert dict(recorded_statuses(again)) == {"r0": "ok", "r1": "ok"}
+    first.give_back(died=False)
+    second = writer_for(run_dir)
+    assert second.missing_in_order == ["r0", "r2"] and not second.deaths
+    second.append(row("r0"), {})
+    second.append(row("r2"), {})
+    assert second.publish()
+    merge([run_dir.path], run_dir.results)
+    assert ids_of(run_dir.results) == ["r0", "r1", "r2"]
+
+
+def test_a_shard_counts_once_whoever_is_first(tmp_path: Path) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0"]])
+    sleeper = writer_for(run_dir)
+    os.utime(run_dir.claim_file(0, 1), (time.time() - 2 * LEASE_S,) * 2)  # stopped for longer than its lease
+    other = writer_for(run_dir)
+    sleeper.lease.beat()
+    assert sleeper.lease.lost
+    sleeper.append(row("r0", text="by the first"), {})
+    other.append(row("r0", text="by the second"), {})
+    assert other.publish() and not sleeper.publish()
+    merge([run_dir.path], run_dir.results)
+    assert pq.read_table(run_dir.results)["text"].to_pylist() == ["by the second"]
+    assert len(list(run_dir.parts.glob("*.parquet"))) == 1
+
+
+def test_rows_at_which_processes_die_are_counted(tmp_path: Path) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0", "r1", "r2"]])
+    for _ in range(2):
+        writer = writer_for(run_dir)
+        writer.note_started("r0")
+        writer.note_started("r1")
+        writer.append(row("r0"), {})
+        writer.give_back(died=True)
+    asked_to_stop = writer_for(run_dir)
+    asked_to_stop.note_started("r1")
+    asked_to_stop.give_back(died=False)
+    assert writer_for(run_dir).deaths == {"r1": 2}
+
+
+def test_a_lease_is_one_process_s(tmp_path: Path) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0"]])
+    lease = claim(run_dir, 0)
+    assert lease is not None and claim(run_dir, 0) is None
+    heart = Heart(lease_s=0.1)
+    heart.keep(lease)
+    before = run_dir.claim_file(0, 1).stat().st_mtime_ns
+    time.sleep(0.2)
+    heart.stop()
+    assert run_dir.claim_file(0, 1).stat().st_mtime_ns > before
+    lease.give_back(died=True)
+    assert run_dir.claim_file(0, 1).stat().st_mtime == DIED_S
+    again = claim(run_dir, 0)
+    assert again is not None and again.attempt == 2
+
+
+def test_a_dead_process_of_this_host_is_seen_at_once() -> None:
+    alive = this_process()
+    assert not is_gone(alive)
+    assert is_gone({**alive, "began": "1"}), "its number belongs to another process now"
+    assert is_gone({**alive, "pid": 2**22 + 1})
+    assert not is_gone({**alive, "pid": 2**22 + 1, "host": "elsewhere"})
+    assert not is_gone({**alive, "pid": 2**22 + 1, "namespace": "pid:[1]"})
+
+
+def test_marks_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set_mark(tmp_path / "a", {"n": 1}) and not set_mark(tmp_path / "a", {"n": 2})
+    assert read_mark(tmp_path / "a") == {"n": 1} and read_mark(tmp_path / "none") is None
+
+    def no_links(*paths: object) -> None:
+        raise PermissionError(1, "this file system has no links")
+
+    monkeypatch.setattr(os, "link", no_links)
+    assert set_mark(tmp_path / "b", {"n": 1}) and not set_mark(tmp_path / "b", {"n": 2})
+    assert read_mark(tmp_path / "b") == {"n": 1}
+    (tmp_path / "half").write_text('{"n"')
+    assert read_mark(tmp_path / "half") is None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "half"]
+
+
+def test_a_lost_answer_to_a_link_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = os.link
+
+    def answer_lost(source: object, target: object) -> None:
+        original(source, target)  # type: ignore[arg-type]
+        raise FileExistsError
+
+    monkeypatch.setattr(os, "link", answer_lost)
+    assert set_mark(tmp_path / "a", {"n": 1})
+    monkeypatch.setattr(os, "link", original)
+    assert not set_mark(tmp_path / "a", {"n": 2})
 
 
 def test_a_column_that_the_manifest_gained_is_null_in_old_parts(tmp_path: Path) -> None:
-    run_dir, writer = open_run(tmp_path / "run")
-    writer.append(row(0), {})
-    writer.close()
-    run_dir.close()
-    run_dir, writer = open_run(tmp_path / "run", columns={**COLUMNS, "extra": "json"})
-    writer.append(row(1, manifest={"extra": [1]}), {})
-    writer.close()
+    run_dir = make_run(tmp_path / "run", [["r0"], ["r1"]])
+    old = writer_for(run_dir, 0)
+    old.append(row("r0"), {})
+    old.publish()
+    columns = {**COLUMNS, "extra": "json"}
+    run = run_dir.read_run()
+    assert run is not None
+    run_dir.update_run({**run, "manifest": {"rows": 2, "columns": columns}})
+    new = writer_for(run_dir, 1, columns)
+    new.append(row("r1", manifest={"extra": [1]}), {})
+    new.publish()
     merge([run_dir.path], run_dir.results)
     assert pq.read_table(run_dir.results)["extra"].to_pylist() == [None, "[1]"]
 
 
 def test_merging_several_runs(tmp_path: Path) -> None:
-    for name, index in (("one", 0), ("two", 1)):
-        _, writer = open_run(tmp_path / name, rows=1)
-        writer.append(row(index), {})
-        writer.close()
+    for name, row_id in (("one", "r0"), ("two", "r1")):
+        writer = writer_for(make_run(tmp_path / name, [[row_id]]))
+        writer.append(row(row_id), {})
+        writer.publish()
     assert merge([tmp_path / "one", tmp_path / "two"], tmp_path / "out.parquet").rows == 2
     with pytest.raises(RecipeError, match="'r0'"):
         merge([tmp_path / "one", tmp_path / "one"], tmp_path / "out.parquet")
@@ -145,26 +262,40 @@ def test_merging_several_runs(tmp_path: Path) -> None:
         merge([tmp_path], tmp_path / "out.parquet")
 
 
-def test_a_directory_has_one_process_at_a_time(tmp_path: Path) -> None:
-    run_dir, _ = open_run(tmp_path / "run")
-    with pytest.raises(RecipeError, match="another vidpipe"):
-        RunDir(tmp_path / "run").open(fresh=False)
-    run_dir.close()
-    RunDir(tmp_path / "run").open(fresh=False)
+def test_status_counts_what_is_recorded(tmp_path: Path) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0", "r1"], ["r2"], ["r3"]])
+    done = writer_for(run_dir, 1)
+    done.append(row("r2", status="media_error"), {})
+    done.publish()
+    at_work = writer_for(run_dir, 0)
+    at_work.append(row("r0"), {})
+    status = read_status(run_dir.path)
+    assert (status.rows, status.recorded, status.shards, status.shards_done) == (4, 2, 3, 1)
+    assert status.statuses == {"ok": 1, "media_error": 1}
+    (worker,) = status.workers
+    assert worker.pid == os.getpid() and worker.shards == (0,)
+    at_work.give_back(died=False)
+    assert read_status(run_dir.path).workers == ()
+
+
+def test_a_grown_plan_keeps_its_shards(tmp_path: Path) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0"], ["r1"]])
+    known = read_shards(run_dir)
+    add_shards(run_dir, [[("r2", "sha2")]], known)
+    grown = read_shards(run_dir)
+    assert grown.ids == {0: ("r0",), 1: ("r1",), 2: ("r2",)} and grown.sha["r2"] == "sha2" and grown.rows == 3
 
 
 def test_fresh_forgets_the_run_and_nothing_else(tmp_path: Path) -> None:
-    run_dir, writer = open_run(tmp_path / "run")
-    writer.append(row(0), {})
-    writer.close()
+    run_dir = make_run(tmp_path / "run", [["r0"]])
+    writer_for(run_dir).append(row("r0"), {})
     (run_dir.path / "notes.txt").write_text("mine")
-    run_dir.close()
-    again = RunDir(tmp_path / "run")
-    again.open(fresh=True)
-    assert again.read_run() is None and again.parts() == [] and (run_dir.path / "notes.txt").exists()
+    run_dir.clear()
+    run_dir.create()
+    assert run_dir.read_run() is None and read_shards(run_dir).rows == 0 and (run_dir.path / "notes.txt").exists()
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(RecipeError, match="not a run directory"):
-        RunDir(tmp_path).open(fresh=True)
+        RunDir(tmp_path).create()

@@ -6,6 +6,7 @@ runs, so that `vidpipe --help` answers in well under half a second.
 
 from __future__ import annotations
 
+import errno
 import functools
 import sys
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from vidpipe.cli import exit_codes
 from vidpipe.cli.check import check
 from vidpipe.cli.merge import merge
 from vidpipe.cli.run import run
+from vidpipe.cli.status import status
 from vidpipe.errors import EngineError, VidpipeError
 
 app = typer.Typer(
@@ -56,6 +58,10 @@ def _with_exit_codes(command: Callable[..., None]) -> Callable[..., None]:
             _fail(f"vidpipe: {error}", exit_codes.ENGINE_FAILED)
         except VidpipeError as error:
             _fail(f"vidpipe: {error}", exit_codes.WRONG_INPUT)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            _fail(f"vidpipe: the disk is full: {error}\nMake room and type the same command.", exit_codes.INTERRUPTED)
         except KeyboardInterrupt:
             _fail(exit_codes.MEANING[exit_codes.INTERRUPTED], exit_codes.INTERRUPTED)
 
@@ -67,7 +73,7 @@ def _fail(message: str, code: int) -> None:
     sys.exit(code)
 
 
-for _command in (run, check, merge):
+for _command in (run, check, status, merge):
     app.command()(_with_exit_codes(_command))
 
 

@@ -42,9 +42,45 @@ class MergeDocument(Document):
     """Rows that the manifests have."""
     partial: bool
     """Whether rows are missing."""
+    missing: list[str]
+    """Some of the ids that have no row yet."""
     path: str
     """The merged file."""
 
 
-DOCUMENTS: dict[str, type[Document]] = {"check": CheckDocument, "merge": MergeDocument}
+class WorkerDocument(Document):
+    """A process at work on a run."""
+
+    host: str
+    """Its host."""
+    pid: int
+    """Its process number there."""
+    shards: list[int]
+    """Shards that it holds."""
+    heartbeat_age_s: float
+    """Seconds since its last sign of life."""
+
+
+class StatusDocument(Document):
+    """`vidpipe status --json`."""
+
+    rows: int
+    """Rows of the plan."""
+    recorded: int
+    """Rows that are recorded."""
+    statuses: dict[str, int]
+    """Recorded rows by status."""
+    shards: int
+    """Shards of the plan."""
+    shards_done: int
+    """Shards that are whole and published."""
+    workers: list[WorkerDocument]
+    """Processes at work."""
+    rows_per_s: float | None
+    """Mean rate since the run began."""
+    seconds_left: float | None
+    """At that rate."""
+
+
+DOCUMENTS: dict[str, type[Document]] = {"check": CheckDocument, "merge": MergeDocument, "status": StatusDocument}
 """Command -> its document."""

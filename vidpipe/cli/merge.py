@@ -20,9 +20,13 @@ def merge(
     merged = merge_runs(run_dirs, output)
     if as_json:
         document = MergeDocument(
-            rows=merged.rows, expected=merged.expected, partial=merged.partial, path=str(merged.path)
+            rows=merged.rows,
+            expected=merged.expected,
+            partial=merged.partial,
+            missing=list(merged.missing),
+            path=str(merged.path),
         )
         typer.echo(document.model_dump_json())
     else:
-        state = "partial" if merged.partial else "complete"
+        state = f"partial, missing for example {', '.join(merged.missing)}" if merged.partial else "complete"
         typer.echo(f"{merged.rows} of {merged.expected} rows in {merged.path} ({state})")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
 import time
 from typing import Any
 
@@ -32,6 +34,10 @@ class Script(Section):
     """Ids in the order in which replies come, an id twice for a reply given twice; others follow as submitted."""
     die_after: int | None = None
     """Replies after which every call raises."""
+    die_on: list[str] = Field(default_factory=list)
+    """Ids at which the engine dies."""
+    crash_on: list[str] = Field(default_factory=list)
+    """Ids at which this process kills itself, as a crash in native code would."""
     fail_start: bool = False
     """Whether `start` raises."""
     seconds_per_reply: float = 0.0
@@ -75,6 +81,10 @@ class FakeEngine:
             request = self._waiting.pop(next(iter(self._waiting)))
         else:
             return []
+        if request.id in self._script.die_on:
+            raise EngineError("engine_dead", f"the script says so, at {request.id}")
+        if request.id in self._script.crash_on:
+            os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(self._script.seconds_per_reply)
         self._given += 1
         reply = self._last[request.id] = self._reply(request)

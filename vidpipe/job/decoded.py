@@ -4,41 +4,43 @@ from __future__ import annotations
 
 import traceback
 from collections import deque
-from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from vidpipe.errors import MediaError
+from vidpipe.job.feed import ShardFeed, Task
 from vidpipe.job.prepare import ClipReader, PreparedClip
-from vidpipe.plan.clips import Clip
 
 CLIPS_AHEAD = 2
 
 
 class Decoded:
-    """Clips in order, decoded by one thread a few ahead; true while some are still to come."""
+    """The feed's clips in order, decoded by one thread a few ahead; true while some are on their way."""
 
-    def __init__(self, clips: Iterable[Clip], reader: ClipReader, executor: ThreadPoolExecutor) -> None:
-        self._clips = iter(clips)
-        self._reader, self._executor = reader, executor
-        self._futures: deque[tuple[Clip, Future[PreparedClip]]] = deque()
-        self._top_up()
+    def __init__(self, feed: ShardFeed, reader: ClipReader, executor: ThreadPoolExecutor) -> None:
+        self._feed, self._reader, self._executor = feed, reader, executor
+        self._futures: deque[tuple[Task, Future[PreparedClip]]] = deque()
 
     def __bool__(self) -> bool:
         return bool(self._futures)
 
-    def next_finished(self) -> tuple[Clip, PreparedClip | MediaError] | None:
+    def top_up(self) -> None:
+        """Begin to decode further clips, if the feed has any."""
+        while len(self._futures) < CLIPS_AHEAD and (task := self._feed.next_task()) is not None:
+            self._futures.append((task, self._executor.submit(self._reader.read, task.clip)))
+
+    def next_finished(self) -> tuple[Task, PreparedClip | MediaError] | None:
         """The next clip in order, if it is decoded."""
         if not self._futures or not self._futures[0][1].done():
             return None
-        clip, future = self._futures.popleft()
-        self._top_up()
+        task, future = self._futures.popleft()
         try:
-            return clip, future.result()
+            return task, future.result()
         except MediaError as error:
-            return clip, error
+            return task, error
         except Exception as error:  # a fault of ours must cost this clip, not a run of a million
             traceback.print_exception(error)
-            return clip, MediaError("corrupt", f"{clip.first.row.video}: unexpected {type(error).__name__}: {error}")
+            name = task.clip.first.row.video
+            return task, MediaError("corrupt", f"{name}: unexpected {type(error).__name__}: {error}")
 
     def wait(self, timeout_s: float) -> None:
         """Wait until the next clip is decoded, at most `timeout_s`."""
@@ -53,7 +55,3 @@ class Decoded:
         for _, future in self._futures:
             future.cancel()
         self._futures.clear()
-
-    def _top_up(self) -> None:
-        while len(self._futures) < CLIPS_AHEAD and (clip := next(self._clips, None)) is not None:
-            self._futures.append((clip, self._executor.submit(self._reader.read, clip)))

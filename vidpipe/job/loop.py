@@ -10,113 +10,139 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 from vidpipe.engine.interface import Engine, Reply, Request
 from vidpipe.errors import MediaError, RowError
 from vidpipe.job import outcome
 from vidpipe.job.decoded import Decoded
+from vidpipe.job.feed import ShardFeed, Task
 from vidpipe.job.prepare import PreparedClip, SeenClip
-from vidpipe.job.settings import ResolvedRow, Resolver
+from vidpipe.job.settings import Resolver
 from vidpipe.plan.clips import PlannedRow
-from vidpipe.record.row import OutputRow
+from vidpipe.recipe.schema import Recipe
 
 REQUESTS_IN_FLIGHT = 64
 FRAME_BYTES_IN_FLIGHT = 1 << 30
 """Decoded bytes of all clips whose requests wait in the engine; one clip larger than that passes alone."""
 IDLE_WAIT_S = 0.05
+GRACE_S = 20.0
+"""After a request to stop: time for what is in the engine to finish."""
+
+
+@dataclass(frozen=True)
+class _Ready:
+    planned: PlannedRow
+    prepared: PreparedClip
+    task: Task
 
 
 @dataclass(frozen=True)
 class _InFlight:
     planned: PlannedRow
     seen: SeenClip
+    task: Task
     prepare_s: float
 
 
 class Loop:
-    """Answers clips with an engine.
+    """Answers the feed's clips with an engine.
 
     Args:
         engine: A started engine.
+        feed: Where clips come from and rows go to.
+        decoded: The same clips, decoded.
         resolver: Makes the settings that rows record.
-        special_tokens: The recipe's choice, for each request.
-        record: Called with every finished row.
-        tick: Called in every round.
+        recipe: The run's recipe.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        resolver: Resolver,
-        special_tokens: Literal["literal", "refuse"],
-        record: Callable[[OutputRow, ResolvedRow], None],
-        tick: Callable[[], None],
-    ) -> None:
-        self._engine, self._resolver, self._special_tokens = engine, resolver, special_tokens
-        self._record, self._tick = record, tick
-        self._ready: deque[tuple[PlannedRow, PreparedClip]] = deque()
+    def __init__(self, engine: Engine, feed: ShardFeed, decoded: Decoded, resolver: Resolver, recipe: Recipe) -> None:
+        self._engine, self._feed, self._decoded = engine, feed, decoded
+        self._resolver, self._recipe = resolver, recipe
+        self._ready: deque[_Ready] = deque()
         self._in_flight: dict[str, _InFlight] = {}
 
-    def run(self, decoded: Decoded, stop: Callable[[], bool]) -> bool:
-        """Answer everything that `decoded` brings; False when `stop` said so before the end."""
-        while decoded or self._ready or self._in_flight:
-            if stop():
-                return False
-            if not self._ready:
-                self._take(decoded)
-            while self._ready and self._has_room_for(self._ready[0][1]):
-                self._submit(*self._ready.popleft())
-            replies = self._engine.poll()
-            for reply in replies:
-                self._finish(reply)
-            self._tick()
-            if not replies and not self._in_flight and not self._ready:
-                decoded.wait(IDLE_WAIT_S)
-        return True
+    def run(self, stop: Callable[[], bool]) -> bool:
+        """Answer until every shard is done; False when `stop` said so before.
 
-    def _take(self, decoded: Decoded) -> None:
-        """Move the rows of the next decoded clip to the front of the engine, or record why they cannot run."""
-        finished = decoded.next_finished()
+        With nothing left to take, it waits for the processes that hold the other shards,
+        and takes over from those that die.
+        """
+        while not stop():
+            self._decoded.top_up()
+            if not self._ready:
+                self._take()
+            while self._ready and self._has_room_for(self._ready[0]):
+                self._submit(self._ready.popleft())
+            answered = self._poll()
+            if not answered and not self._in_flight and not self._ready:
+                if self._decoded:
+                    self._decoded.wait(IDLE_WAIT_S)
+                elif self._feed.finished:
+                    return True
+                else:
+                    time.sleep(IDLE_WAIT_S)
+        deadline = time.monotonic() + GRACE_S
+        while self._in_flight and time.monotonic() < deadline:
+            self._poll()
+        return False
+
+    def _poll(self) -> bool:
+        replies = self._engine.poll()
+        for reply in replies:
+            self._finish(reply)
+        self._feed.tick()
+        return bool(replies)
+
+    def _take(self) -> None:
+        """Make the rows of the next decoded clip ready, or record why they cannot run."""
+        finished = self._decoded.next_finished()
         if finished is None:
             return
-        clip, result = finished
-        if isinstance(result, MediaError):
-            for planned in clip.rows:
+        task, result = finished
+        for planned in task.clip.rows:
+            if isinstance(result, MediaError):
                 resolved = self._resolver.resolve(planned.settings)
-                self._record(outcome.unreadable(planned, resolved, result), resolved)
-        else:
-            self._ready.extend((planned, result) for planned in clip.rows)
+                self._feed.record(task.writer, outcome.unreadable(planned, resolved, result), resolved)
+            else:
+                self._ready.append(_Ready(planned, result, task))
 
-    def _has_room_for(self, prepared: PreparedClip) -> bool:
+    def _has_room_for(self, ready: _Ready) -> bool:
         if not self._in_flight:
             return True
+        if ready.task.alone or any(entry.task.alone for entry in self._in_flight.values()):
+            return False
         if len(self._in_flight) >= REQUESTS_IN_FLIGHT:
             return False
         clips = {id(entry.seen): entry.seen.frame_bytes for entry in self._in_flight.values()}
-        clips[id(prepared.seen)] = prepared.seen.frame_bytes
+        clips[id(ready.prepared.seen)] = ready.prepared.seen.frame_bytes
         return sum(clips.values()) <= FRAME_BYTES_IN_FLIGHT
 
-    def _submit(self, planned: PlannedRow, prepared: PreparedClip) -> None:
+    def _submit(self, ready: _Ready) -> None:
+        planned, prepared, task = ready.planned, ready.prepared, ready.task
+        if not self._feed.holds(task.writer):
+            return
         started = time.perf_counter()
         request = Request(
             id=planned.row.id,
             messages=planned.messages,
             generation=planned.settings.generation,
             video=prepared.video,
-            special_tokens=self._special_tokens,
+            special_tokens=self._recipe.special_tokens,
         )
+        task.writer.note_started(request.id)
         try:
             self._engine.submit(request)
         except RowError as error:
             resolved = self._resolver.resolve(planned.settings)
-            self._record(outcome.refused(planned, prepared.seen, resolved, error), resolved)
+            self._feed.record(task.writer, outcome.refused(planned, prepared.seen, resolved, error), resolved)
             return
-        self._in_flight[request.id] = _InFlight(planned, prepared.seen, time.perf_counter() - started)
+        self._in_flight[request.id] = _InFlight(planned, prepared.seen, task, time.perf_counter() - started)
 
     def _finish(self, reply: Reply) -> None:
         entry = self._in_flight.pop(reply.id, None)
         if entry is None:
             return  # a second reply to one request: the first one counts
         resolved = self._resolver.resolve(entry.planned.settings)
-        self._record(outcome.answered(entry.planned, entry.seen, resolved, reply, entry.prepare_s), resolved)
+        attempt = 1 + entry.task.writer.deaths[reply.id]
+        row = outcome.answered(entry.planned, entry.seen, resolved, reply, entry.prepare_s, attempt)
+        self._feed.record(entry.task.writer, row, resolved)

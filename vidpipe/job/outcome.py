@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vidpipe import __version__
 from vidpipe.engine.interface import Reply
-from vidpipe.errors import MediaError, RowError
+from vidpipe.errors import EngineError, MediaError, RowError
 from vidpipe.job.prepare import SeenClip
 from vidpipe.job.settings import ResolvedRow
 from vidpipe.manifest.row import BadRow
@@ -12,15 +12,17 @@ from vidpipe.plan.clips import PlannedRow
 from vidpipe.record.row import MediaRecord, OutputRow, ResolvedRecord, Seconds, Status, VisionTokens
 
 
-def answered(planned: PlannedRow, seen: SeenClip, resolved: ResolvedRow, reply: Reply, prepare_s: float) -> OutputRow:
+def answered(
+    planned: PlannedRow, seen: SeenClip, resolved: ResolvedRow, reply: Reply, prepare_s: float, attempt: int
+) -> OutputRow:
     """The row of a request that the engine has finished.
 
     An empty text is an answer; no completion at all is not.
     """
     if reply.text is None:
         error = RowError("no_completion", "the engine ended the request without a completion")
-        return _row(planned, resolved, error, seen, prepare_s, reply)
-    return _row(planned, resolved, None, seen, prepare_s, reply)
+        return _row(planned, resolved, error, seen, prepare_s, reply, attempt)
+    return _row(planned, resolved, None, seen, prepare_s, reply, attempt)
 
 
 def refused(planned: PlannedRow, seen: SeenClip, resolved: ResolvedRow, error: RowError) -> OutputRow:
@@ -33,6 +35,12 @@ def unreadable(planned: PlannedRow, resolved: ResolvedRow, error: MediaError) ->
     return _row(planned, resolved, error)
 
 
+def poisoned(planned: PlannedRow, resolved: ResolvedRow, deaths: int) -> OutputRow:
+    """The row of a request during which processes died, again and again."""
+    message = f"{deaths} processes died while this row ran; it is not tried again. Their engine logs say how."
+    return _row(planned, resolved, EngineError("poison_row", message), attempt=deaths)
+
+
 def not_run(bad: BadRow) -> OutputRow:
     """The row of a manifest row that cannot run."""
     return OutputRow(
@@ -42,20 +50,20 @@ def not_run(bad: BadRow) -> OutputRow:
         error_kind=bad.fault.kind,
         error=bad.fault.message,
         manifest=bad.values,
-        manifest_index=bad.index,
     )
 
 
 def _row(
     planned: PlannedRow,
     resolved: ResolvedRow,
-    error: RowError | MediaError | None,
+    error: RowError | MediaError | EngineError | None,
     seen: SeenClip | None = None,
     prepare_s: float | None = None,
     reply: Reply | None = None,
+    attempt: int = 1,
 ) -> OutputRow:
     row = planned.row
-    media = seen.media if seen else MediaRecord("error")
+    media = seen.media if seen else MediaRecord("error") if isinstance(error, MediaError) else None
     return OutputRow(
         id=row.id,
         clip_id=row.clip_id or _clip_id(planned),
@@ -77,14 +85,16 @@ def _row(
             reply.queue_s if reply else None,
             reply.engine_s if reply else None,
         ),
+        attempt=attempt,
         manifest=row.values,
-        manifest_index=row.index,
     )
 
 
-def _status(error: RowError | MediaError | None, reply: Reply | None) -> Status:
+def _status(error: RowError | MediaError | EngineError | None, reply: Reply | None) -> Status:
     if isinstance(error, MediaError):
         return "media_error"
+    if isinstance(error, EngineError):
+        return "engine_error"
     if error is not None:
         return "row_error"
     return "length" if reply and reply.finish_reason == "length" else "ok"

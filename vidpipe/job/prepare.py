@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,9 +18,11 @@ from vidpipe.manifest.media_path import media_path
 from vidpipe.models.clock import clock_of
 from vidpipe.models.family import Family
 from vidpipe.plan.clips import Clip
+from vidpipe.plan.cost import clip_cost
 from vidpipe.recipe.schema import Recipe
 from vidpipe.record.row import FramesRecord, MediaRecord
 from vidpipe.video.decode import decode_frames
+from vidpipe.video.headers import read_header
 from vidpipe.video.timeline import read_timeline
 
 
@@ -53,6 +56,24 @@ class ClipReader:
     processor: Mapping[str, Any]
     media_root: Path
     allow_outside_root: bool
+
+    def look(self, clip: Clip) -> int:
+        """What the clip will cost, from its header alone: 0 when that cannot be told.
+
+        Raises:
+            MediaError: the file cannot be opened.
+        """
+        row, sampling = clip.first.row, clip.first.settings.sampling
+        header = read_header(media_path(row.video, self.media_root, allow_outside=self.allow_outside_root))
+        frames = header.frames
+        if header.fps and (row.clip_start_s is not None or row.clip_end_s is not None):
+            end_s = min(row.clip_end_s or math.inf, frames / header.fps)
+            frames = round((end_s - (row.clip_start_s or 0.0)) * header.fps)
+        if frames <= 0 or header.width <= 0 or header.height <= 0:
+            return 0
+        count = len(self.family.choose_frames(frames, header.fps, sampling))
+        layout = self.family.layout(count, header.width, header.height, sampling, self.processor)
+        return clip_cost(count, *layout.size_wh)
 
     def read(self, clip: Clip) -> PreparedClip:
         """Decode the frames that the model sees.

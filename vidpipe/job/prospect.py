@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from vidpipe.engine.checkpoint import Checkpoint, read_checkpoint
 from vidpipe.errors import CapabilityError, RecipeError
 from vidpipe.job.prepare import ClipReader
+from vidpipe.manifest.row import BadRow, Row
 from vidpipe.manifest.scan import Manifest, scan_manifest
 from vidpipe.models.family import Family
 from vidpipe.models.registry import family_of, get_family
@@ -34,10 +35,9 @@ class Prospect:
         """The recipe itself."""
         return self.loaded.recipe
 
-    def plan(self, done: Collection[str], limit: int | None) -> Plan:
-        """The plan for the manifest's first `limit` rows, less those in `done`."""
-        rows = self.manifest.rows[:limit]
-        return make_plan(rows, self.recipe, self.family, self.checkpoint.video_processor, done)
+    def plan(self, rows: Iterable[Row | BadRow]) -> Plan:
+        """The plan for some of the manifest's rows."""
+        return make_plan(rows, self.recipe, self.family, self.checkpoint.video_processor)
 
 
 def look_ahead(loaded: LoadedRecipe) -> Prospect:

@@ -1,7 +1,12 @@
-"""One run from a recipe to a results file: open, plan, answer, merge. Called again, it goes on."""
+"""One run from a recipe to a results file: open, plan, answer, merge.
+
+Any number of processes may do this at once with one run directory: they share the shards.
+Called again, it goes on.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,20 +17,22 @@ from vidpipe import __version__
 from vidpipe.engine.interface import Engine
 from vidpipe.engine.registry import make_engine
 from vidpipe.errors import EngineError, RecipeError
-from vidpipe.job import outcome
 from vidpipe.job.capture import output_to
 from vidpipe.job.decoded import Decoded
 from vidpipe.job.display import Display
+from vidpipe.job.feed import ShardFeed
 from vidpipe.job.loop import Loop
 from vidpipe.job.prospect import Prospect
-from vidpipe.job.settings import ResolvedRow, Resolver, comparable, differences, git_revision, versions
+from vidpipe.job.settings import Resolver, comparable, differences, git_revision, versions
+from vidpipe.job.sharding import stored_shards
 from vidpipe.job.signals import stop_on_signals
 from vidpipe.job.summary import Summary, summarize
-from vidpipe.plan.clips import Plan
-from vidpipe.record.merge import merge, merged_rows
-from vidpipe.record.row import OutputRow
+from vidpipe.record.disk import server_now_s
+from vidpipe.record.lease import is_alive
+from vidpipe.record.merge import is_complete, merge
 from vidpipe.record.run_dir import RunDir, describe_environment
-from vidpipe.record.writer import RowWriter, recorded_statuses
+from vidpipe.record.shards import Shards
+from vidpipe.record.status import read_status
 
 
 @dataclass(frozen=True)
@@ -55,64 +62,103 @@ def run(
         EngineError: the engine cannot start, or died; what was answered is kept.
     """
     prospect.manifest.raise_if_refused(prospect.manifest_path)
-    run_dir = RunDir(path)
-    run_dir.open(fresh=fresh)
-    try:
-        return _run(prospect, run_dir, display, limit)
-    finally:
-        run_dir.close()
-
-
-def _run(prospect: Prospect, run_dir: RunDir, display: Display, limit: int | None) -> RunResult:
     engine = make_engine(prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location)
-    started = _describe(prospect, engine)
-    _refuse_changed_recipe(run_dir, started)
-    done = {row_id for row_id, _ in recorded_statuses(run_dir)}
-    plan = prospect.plan(done, limit)
-    if plan.rows or run_dir.read_run() is None:
-        run_dir.write_run(started, prospect.loaded.text)
-    display.begin(plan.rows + len(done), len(done))
-    writer = RowWriter(run_dir, prospect.manifest.columns, started, prospect.recipe.record.sync_s)
-    try:
-        completed = _answer(prospect, plan, engine, run_dir, writer, display)
-    finally:
-        writer.close()
+    run_dir = RunDir(path)
+    run_dir.create()
+    if fresh:
+        _refuse_live_workers(run_dir, prospect.recipe.record.lease_s)
+        run_dir.clear()
+    started = _join(run_dir, prospect, engine)
+    shards = stored_shards(prospect, run_dir, limit)
+    if is_complete(run_dir.results, shards.rows):
+        display.begin(shards.rows, shards.rows)
         display.end()
-    if plan.rows or merged_rows(run_dir.results) != len(done):
-        merge([run_dir.path], run_dir.results)
+        return RunResult(summarize(run_dir.results, len(prospect.manifest.rows)), run_dir.results, 0, interrupted=False)
+    before = read_status(path).recorded
+    wanted = _wanted(prospect, shards, limit)
+    completed = _answer(prospect, run_dir, shards, wanted, started, engine, display)
+    merged = merge([path], run_dir.results)
     summary = summarize(run_dir.results, len(prospect.manifest.rows))
-    return RunResult(summary, run_dir.results, summary.rows - len(done), interrupted=not completed)
+    return RunResult(summary, run_dir.results, merged.rows - before, interrupted=not completed)
 
 
 def _answer(
-    prospect: Prospect, plan: Plan, engine: Engine, run_dir: RunDir, writer: RowWriter, display: Display
+    prospect: Prospect,
+    run_dir: RunDir,
+    shards: Shards,
+    wanted: set[int],
+    started: Mapping[str, Any],
+    engine: Engine,
+    display: Display,
 ) -> bool:
-    """Answer the plan's rows; False when asked to stop before the end."""
-
-    def record(row: OutputRow, resolved: ResolvedRow | None) -> None:
-        writer.append(row, resolved.values if resolved else {})
-        display.row(row)
-
-    for bad in plan.bad_rows:
-        record(outcome.not_run(bad), None)
-    if not plan.clips:
-        return True
+    """Answer the rows of the `wanted` shards; False when asked to stop before the end."""
     resolver = Resolver(prospect.recipe, prospect.family.name, engine.version)
-    with stop_on_signals() as stop, ThreadPoolExecutor(1, "decode") as executor:
-        decoded = Decoded(plan.clips, prospect.reader, executor)
-        try:
-            display.state(f"starting {engine.version}")
-            with output_to(run_dir.engine_log):
-                engine.start()
-                display.state(f"running {engine.version}")
-                loop = Loop(engine, resolver, prospect.recipe.special_tokens, record, writer.tick)
-                return loop.run(decoded, stop)
-        except EngineError as error:
-            raise EngineError(error.kind, f"{error}\nThe engine's own output is in {run_dir.engine_log}.") from error
-        finally:
-            decoded.cancel()
-            with output_to(run_dir.engine_log):
-                engine.stop()
+    display.begin(shards.rows, read_status(run_dir.path).recorded)
+    feed = ShardFeed(prospect, run_dir, shards, wanted, started, resolver, display.row)
+    try:
+        with stop_on_signals() as stop, ThreadPoolExecutor(1, "decode") as executor:
+            decoded = Decoded(feed, prospect.reader, executor)
+            decoded.top_up()
+            if not decoded and feed.finished:
+                return True  # rows that cannot run were all there was
+            try:
+                display.state(f"starting {engine.version}")
+                with output_to(run_dir.engine_log):
+                    engine.start()
+                    display.state(f"running {engine.version}")
+                    return Loop(engine, feed, decoded, resolver, prospect.recipe).run(stop)
+            except EngineError as error:
+                feed.close(died=error.kind == "engine_dead")
+                message = f"{error}\nThe engine's own output is in {run_dir.engine_log}."
+                raise EngineError(error.kind, message) from error
+            finally:
+                decoded.cancel()
+                with output_to(run_dir.engine_log):
+                    engine.stop()
+    finally:
+        feed.close()
+        display.end()
+
+
+def _join(run_dir: RunDir, prospect: Prospect, engine: Engine) -> dict[str, Any]:
+    """Begin the run, or join the one that is there.
+
+    Raises:
+        RecipeError: it was begun with another recipe.
+    """
+    now = _describe(prospect, engine)
+    stored = run_dir.write_run(now, prospect.loaded.text)
+    changed = differences(stored["recipe"], now["recipe"])
+    if changed:
+        raise RecipeError(
+            f"{run_dir.path} was made with another recipe:\n  "
+            + "\n  ".join(changed)
+            + "\nType --fresh to forget that run, or choose another run directory with -o."
+        )
+    if stored["manifest"] != now["manifest"]:
+        stored = {
+            **stored,
+            "manifest": {**now["manifest"], "columns": stored["manifest"]["columns"] | now["manifest"]["columns"]},
+        }
+        run_dir.update_run(stored)
+    return stored
+
+
+def _wanted(prospect: Prospect, shards: Shards, limit: int | None) -> set[int]:
+    if limit is None:
+        return set(shards.ids)
+    ids = {row.id for row in prospect.manifest.rows[:limit]}
+    return {shard for shard, members in shards.ids.items() if not ids.isdisjoint(members)}
+
+
+def _refuse_live_workers(run_dir: RunDir, lease_s: float) -> None:
+    now_s, done = server_now_s(run_dir.claims), run_dir.done_shards()
+    for shard, attempt in run_dir.latest_attempts().items():
+        if shard not in done and is_alive(run_dir, shard, attempt, now_s, lease_s):
+            raise RecipeError(
+                f"--fresh: another vidpipe is at work on {run_dir.path}, or died less than {lease_s:g} s ago. Wait for "
+                "it, or choose another run directory with -o."
+            )
 
 
 def _describe(prospect: Prospect, engine: Engine) -> dict[str, Any]:
@@ -125,6 +171,7 @@ def _describe(prospect: Prospect, engine: Engine) -> dict[str, Any]:
         "given": prospect.loaded.given,
         "family": prospect.family.name,
         "engine": engine.version,
+        "lease_s": recipe.record.lease_s,
         "versions": versions(),
         "git": git_revision(),
         "environment": describe_environment(),
@@ -134,15 +181,3 @@ def _describe(prospect: Prospect, engine: Engine) -> dict[str, Any]:
             "columns": prospect.manifest.columns,
         },
     }
-
-
-def _refuse_changed_recipe(run_dir: RunDir, now: dict[str, Any]) -> None:
-    """Rows made under two recipes must not stand in one result."""
-    before = run_dir.read_run()
-    changed = differences(before["recipe"], now["recipe"]) if before else []
-    if changed:
-        raise RecipeError(
-            f"{run_dir.path} was made with another recipe:\n  "
-            + "\n  ".join(changed)
-            + "\nType --fresh to forget that run, or choose another run directory with -o."
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,30 +43,20 @@ class Plan:
     bad_rows: tuple[BadRow, ...]
     """Rows that cannot run; they only need their output row."""
 
-    @property
-    def rows(self) -> int:
-        """Output rows that are still to come."""
-        return sum(len(clip.rows) for clip in self.clips) + len(self.bad_rows)
 
-
-def make_plan(
-    rows: Iterable[Row | BadRow], recipe: Recipe, family: Family, processor: Mapping[str, Any], done: Collection[str]
-) -> Plan:
-    """Plan for the rows whose ids are not in `done`, clips in order of their first row.
+def make_plan(rows: Iterable[Row | BadRow], recipe: Recipe, family: Family, processor: Mapping[str, Any]) -> Plan:
+    """Rows grouped into clips, clips in order of their first row.
 
     Args:
-        rows: The manifest's rows.
+        rows: Rows of the manifest.
         recipe: The run's recipe.
         family: The model's family; fills in sampling defaults.
         processor: The checkpoint's video processor settings.
-        done: Ids that the run directory holds already.
     """
     template = PromptTemplate(recipe.prompt)
     groups: dict[tuple[Any, ...], list[PlannedRow]] = {}
     bad: list[BadRow] = []
     for row in rows:
-        if row.id in done:
-            continue
         planned = _resolve(row, recipe, family, processor, template)
         if isinstance(planned, BadRow):
             bad.append(planned)

@@ -124,6 +124,15 @@ class Record(Section):
 
     sync_s: Annotated[float, Field(gt=0)] = 5.0
     """Finished rows reach the disk after at most this many seconds (a killed process loses none)."""
+    lease_s: Annotated[float, Field(gt=0)] = 60.0
+    """A process that gives no sign of life for so many seconds is taken for dead; 300 or more on NFS."""
+
+
+class Retry(Section):
+    """When to give up on a row."""
+
+    attempts: Annotated[int, Field(ge=1)] = 3
+    """Processes that may die while a row runs before it gets an error record (`poison_row`)."""
 
 
 class Override(Section):
@@ -168,5 +177,7 @@ class Recipe(Section):
     """How media files are found."""
     output: Output = Field(default_factory=Output)
     """What counts as a good run."""
+    retry: Retry = Field(default_factory=Retry)
+    """When to give up on a row."""
     record: Record = Field(default_factory=Record)
     """How the run directory is kept."""

@@ -1,9 +1,18 @@
-"""What `write` alone does not promise: that bytes and names survive a lost host."""
+"""What `write` and `rename` alone do not promise: survival of a lost host, and that the first writer wins."""
 
 from __future__ import annotations
 
+import errno
+import json
 import os
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
 
 
 def sync(path: Path) -> None:
@@ -13,3 +22,88 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def temporary_for(path: Path) -> Path:
+    """A name beside `path` that no other process uses."""
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+
+
+def set_mark(path: Path, values: Mapping[str, Any]) -> bool:
+    """Create the small JSON file `path`; False when another process was first.
+
+    The file appears whole (hard link), or, where a file system has no links, by
+    exclusive creation; `read_mark` passes over one that is still being written.
+    """
+    content = json.dumps(values, ensure_ascii=True).encode() + b"\n"
+    temporary = temporary_for(path)
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(temporary, path)
+            won = True
+        except FileExistsError:
+            # NFS may lose the answer to a link that was made, and then says that it exists: the count tells.
+            won = temporary.stat().st_nlink == 2
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            won = _create_exclusively(path, content)
+    finally:
+        temporary.unlink(missing_ok=True)
+    if won:
+        sync(path.parent)
+    return won
+
+
+def _create_exclusively(path: Path, content: bytes) -> bool:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except FileExistsError:
+        return False
+    try:
+        os.write(descriptor, content)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def read_mark(path: Path) -> dict[str, Any] | None:
+    """What `set_mark` wrote; None when there is none, or when it is not whole yet."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    if not content.endswith(b"\n"):
+        return None
+    values: dict[str, Any] = json.loads(content)
+    return values
+
+
+def replace_json(path: Path, values: Any) -> None:
+    """Write a JSON file whole, in place of an older one."""
+    temporary = temporary_for(path)
+    try:
+        temporary.write_text(json.dumps(values, ensure_ascii=True) + "\n")
+        sync(temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync(path.parent)
+
+
+def server_now_s(folder: Path) -> float:
+    """The time of the clock that stamps files in `folder`: on a network file system, the server's."""
+    stamp = folder / f".clock.{os.uname().nodename}.{os.getpid()}"
+    try:
+        stamp.touch()
+        return stamp.stat().st_mtime
+    except OSError:
+        return time.time()  # a directory that may only be read
+    finally:
+        with suppress(OSError):
+            stamp.unlink()

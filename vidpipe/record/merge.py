@@ -1,10 +1,16 @@
-"""All rows of run directories in one Parquet file, in manifest order, each once."""
+"""All rows of run directories in one Parquet file, in manifest order, each once, in bounded memory.
+
+Rows come in the order in which shards were finished. They are spread over a few files by
+their place in the manifest, and then each of these, which fits into memory, is sorted.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +19,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from vidpipe.errors import RecipeError
-from vidpipe.record.journal import read_journal
+from vidpipe.record.collect import ShardFinishedError, batches
 from vidpipe.record.parts import parquet_writer
 from vidpipe.record.run_dir import RunDir
-from vidpipe.record.schema import INDEX_COLUMN, output_schema, to_table
-from vidpipe.record.writer import RESOLVED_KEY, RUN_KEY
+from vidpipe.record.schema import output_schema
+from vidpipe.record.shard_writer import RESOLVED_KEY, RUN_KEY
+from vidpipe.record.shards import Shards, read_order, read_shards
+
+PARTIAL_KEY = "vidpipe.partial"
+BUCKET_ROWS = 50_000
+PLACE = "place"
 
 
 @dataclass(frozen=True)
@@ -26,8 +37,10 @@ class Merged:
 
     rows: int
     expected: int
-    """Rows of the manifests."""
+    """Rows of the runs' plans."""
     path: Path
+    missing: tuple[str, ...] = field(default=())
+    """The first ids that have no row yet."""
 
     @property
     def partial(self) -> bool:
@@ -41,62 +54,113 @@ def merge(run_dirs: Sequence[Path], output: Path) -> Merged:
     Raises:
         RecipeError: not a run directory, or two rows of one id, or manifests with other columns.
     """
-    tables: list[pa.Table] = []
-    runs: list[dict[str, Any]] = []
-    settings: dict[str, Any] = {}
-    for folder in run_dirs:
-        run_dir = RunDir(folder)
-        run = run_dir.read_run()
-        if run is None:
-            raise RecipeError(f"{folder} is not a run directory (it has no run.json). Type the -o of a vidpipe run.")
-        runs.append(run)
-        tables.append(_rows_of(run_dir, run, settings))
-    schema = tables[0].schema
-    for folder, table in zip(run_dirs, tables, strict=True):
-        if table.schema.names != schema.names:
+    runs = [_open(folder) for folder in run_dirs]
+    columns = runs[0].columns
+    for run in runs:
+        if run.columns.keys() != columns.keys():
+            folder = run.run_dir.path
             raise RecipeError(f"{folder} has other columns than {run_dirs[0]}; merge runs of one kind of manifest.")
-    merged = pa.concat_tables(tables)
-    _refuse_duplicates(merged)
-    expected = sum(run["manifest"]["rows"] for run in runs)
-    result = Merged(merged.num_rows, expected, output)
-    metadata = {
-        RUN_KEY: json.dumps(runs[0] if len(runs) == 1 else runs),
-        RESOLVED_KEY: json.dumps(settings),
-        "vidpipe.partial": json.dumps(result.partial),
-    }
-    if len(tables) == 1:
-        merged = merged.sort_by(INDEX_COLUMN)
-    merged = merged.drop_columns([INDEX_COLUMN])
+    order = pa.chunked_array([chunk for run in runs for chunk in run.order.chunks], pa.string()).combine_chunks()
+    _refuse_duplicates(order)
     output.parent.mkdir(parents=True, exist_ok=True)
-    with parquet_writer(output, merged.schema, metadata) as writer:
-        writer.write_table(merged)
-    return result
+    while True:
+        try:
+            return _merge(runs, order, columns, output)
+        except ShardFinishedError:
+            continue
 
 
-def merged_rows(path: Path) -> int | None:
-    """Rows of a results file; None if there is none."""
-    return pq.read_metadata(path).num_rows if path.exists() else None
+@dataclass(frozen=True)
+class _Run:
+    run_dir: RunDir
+    values: dict[str, Any]
+    shards: Shards
+    order: pa.ChunkedArray
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        columns: dict[str, Any] = self.values["manifest"]["columns"]
+        return columns
 
 
-def _rows_of(run_dir: RunDir, run: dict[str, Any], settings: dict[str, Any]) -> pa.Table:
-    columns = run["manifest"]["columns"]
+def _open(folder: Path) -> _Run:
+    run_dir = RunDir(folder)
+    values = run_dir.read_run()
+    if values is None:
+        raise RecipeError(f"{folder} is not a run directory (it has no run.json). Type the -o of a vidpipe run.")
+    return _Run(run_dir, values, read_shards(run_dir), read_order(run_dir))
+
+
+def _merge(runs: Sequence[_Run], order: pa.StringArray, columns: dict[str, Any], output: Path) -> Merged:
     schema = output_schema(columns)
-    tables = [schema.empty_table()]
-    for part in run_dir.parts():
-        table = pq.read_table(part)
-        settings |= json.loads((table.schema.metadata or {}).get(RESOLVED_KEY.encode(), b"{}"))
-        tables.append(table)
-    for journal in run_dir.journals():
-        records = [json.loads(payload) for payload in read_journal(journal)]
-        settings |= {r["row"]["resolved"]["sha"]: r["resolved"] for r in records if r["row"]["resolved"]}
-        tables.append(to_table([record["row"] for record in records], columns))
-    # A part from before the manifest got a new column has none of it: null.
-    return pa.concat_tables(tables, promote_options="default").select(schema.names)
+    settings: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory(prefix=".merge-", dir=output.parent) as folder, ExitStack() as stack:
+        spread = _Spread(Path(folder), schema, len(order), stack)
+        for run in runs:
+            for batch in batches(run.run_dir, run.shards, columns):
+                settings |= batch.settings
+                spread.add(batch.table, pc.index_in(batch.table["id"], order))
+        spread.close()
+        expected = sum(run.shards.rows for run in runs)
+        values: Any = runs[0].values if len(runs) == 1 else [run.values for run in runs]
+        partial = json.dumps(spread.rows < expected)
+        metadata = {RUN_KEY: json.dumps(values), RESOLVED_KEY: json.dumps(settings), PARTIAL_KEY: partial}
+        found = 0
+        missing: list[str] = []
+        with parquet_writer(output, schema, metadata) as writer:
+            for table, first, last in spread.sorted():
+                writer.write_table(table.drop_columns([PLACE]))
+                found += table.num_rows
+                if len(missing) < 5 and table.num_rows < last - first:
+                    here = order.slice(first, last - first)
+                    absent = pc.invert(pc.is_in(here, table["id"].combine_chunks()))
+                    missing += here.filter(absent).to_pylist()[: 5 - len(missing)]
+    return Merged(found, expected, output, tuple(missing))
 
 
-def _refuse_duplicates(table: pa.Table) -> None:
-    counted = table.group_by("id").aggregate([("id", "count")])
-    twice = counted.filter(pc.field("id_count") > 1)["id"].to_pylist()
-    if twice:
-        names = ", ".join(map(repr, twice[:5]))
+class _Spread:
+    """Rows on their way into order: a file for each stretch of the manifest."""
+
+    def __init__(self, folder: Path, schema: pa.Schema, total: int, stack: ExitStack) -> None:
+        self._schema = schema.append(pa.field(PLACE, pa.int32()))
+        self._total = total
+        self._paths = [folder / f"{n}.parquet" for n in range(max(1, -(-total // BUCKET_ROWS)))]
+        make: Callable[[Path], pq.ParquetWriter] = lambda path: pq.ParquetWriter(path, self._schema, compression="lz4")  # noqa: E731
+        self._writers = [stack.enter_context(make(path)) for path in self._paths]
+        self.rows = 0
+
+    def add(self, table: pa.Table, places: pa.ChunkedArray) -> None:
+        """Add rows that stand at `places` in the manifest."""
+        placed = table.append_column(self._schema.field(PLACE), places.cast(pa.int32()))
+        buckets = pc.divide(placed[PLACE], BUCKET_ROWS)
+        for bucket in pc.unique(buckets).to_pylist():
+            rows = placed.filter(pc.equal(buckets, bucket))
+            self._writers[bucket].write_table(rows)
+            self.rows += rows.num_rows
+
+    def close(self) -> None:
+        """Nothing more will be added."""
+        for writer in self._writers:
+            writer.close()
+
+    def sorted(self) -> Any:
+        """The stretches in order, each sorted, with the places that it spans."""
+        for n, path in enumerate(self._paths):
+            first = n * BUCKET_ROWS
+            yield pq.read_table(path).sort_by(PLACE), first, min(self._total, first + BUCKET_ROWS)
+
+
+def _refuse_duplicates(order: pa.StringArray) -> None:
+    counts = order.value_counts()
+    twice = counts.filter(pc.greater(counts.field("counts"), pa.scalar(1)))
+    if len(twice):
+        names = ", ".join(map(repr, twice.field("values").to_pylist()[:5]))
         raise RecipeError(f"{len(twice)} ids stand twice in these runs: {names}. Merge runs of different rows.")
+
+
+def is_complete(results: Path, rows: int) -> bool:
+    """Whether a results file holds `rows` rows and none is missing."""
+    if not results.exists():
+        return False
+    metadata = pq.read_metadata(results)
+    return metadata.num_rows == rows and (metadata.metadata or {}).get(PARTIAL_KEY.encode()) == b"false"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vidpipe.record.disk import sync
+from vidpipe.record.disk import sync, temporary_for
 
 
 @contextmanager
@@ -22,7 +21,7 @@ def parquet_writer(path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -
         schema: The file's schema.
         metadata: Further key-value metadata of the file.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_for(path)
     try:
         with pq.ParquetWriter(temporary, schema.with_metadata(dict(metadata)), compression="zstd") as writer:
             yield writer

@@ -87,8 +87,6 @@ class OutputRow:
     attempt: int = 1
     manifest: Mapping[str, Any] = field(default_factory=dict)
     """The manifest's own columns, as read."""
-    manifest_index: int = 0
-    """Position in the manifest; orders the merged file."""
 
     def as_dict(self) -> dict[str, Any]:
         """The row as plain values."""

@@ -1,29 +1,31 @@
 """The run directory: the one place that knows its file names.
 
 ```
-recipe.yaml            the recipe as given
-run.json               recipe as resolved, versions, git revision, environment, manifest columns
-engine.log             what the engine printed
-segments/000001.rows       finished rows of the process at work (journal)
-segments/000001.parquet    the same rows once there are enough of them, or at the end
-results.parquet        all rows in manifest order, when the run is complete or merged
-lock                   held by the process at work
+run.json                    recipe as resolved, versions, git revision, environment, manifest columns (mark)
+recipe.yaml                 the recipe as given
+order.arrow                 ids of all rows in manifest order
+plan/000000                 names a plan file; the first writer wins (mark)
+plan/<uuid>.parquet         shards: which rows, nothing about workers
+claims/000003.0002          lease of attempt 2 on shard 3; its time is the last heartbeat, 0 when given back (mark)
+parts/000003.0002.rows      finished rows of that attempt (journal)
+parts/000003.0002.parquet   the whole shard
+done/000003                 names the part that counts; the first writer wins (mark)
+engine.<host>.<pid>.log     what an engine printed
+results.parquet             all rows in manifest order
 ```
-A segment is a journal until its Parquet file exists and a Parquet file from then on, so
-a kill between the two never counts a row twice.
+A reader believes the parts that done marks name, and of other shards the whole records
+in journals. Everything else may be half-written, doubled or stale without harm.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from vidpipe.errors import RecipeError
-from vidpipe.record.disk import sync
+from vidpipe.record.disk import read_mark, replace_json, set_mark
 
 
 class RunDir:
@@ -33,71 +35,76 @@ class RunDir:
         self.path = path
         self.run_file = path / "run.json"
         self.recipe_file = path / "recipe.yaml"
-        self.engine_log = path / "engine.log"
+        self.order_file = path / "order.arrow"
         self.results = path / "results.parquet"
-        self.segments = path / "segments"
-        self._lock_file = path / "lock"
-        self._lock: TextIO | None = None
+        self.plans = path / "plan"
+        self.claims = path / "claims"
+        self.parts = path / "parts"
+        self.done = path / "done"
+        self.engine_log = path / f"engine.{os.uname().nodename}.{os.getpid()}.log"
 
-    def open(self, *, fresh: bool) -> None:
-        """Create the directory if need be and take it for this process.
+    def create(self) -> None:
+        """Make the directory, if it is not there.
 
         Raises:
-            RecipeError: it holds something else, or another process works on it.
+            RecipeError: something else is there.
         """
-        strangers = self.path.is_dir() and not self.run_file.exists() and not self._lock_file.exists()
-        if strangers and any(self.path.iterdir()):
+        if self.path.is_dir() and not self.run_file.exists() and not self.claims.exists() and any(self.path.iterdir()):
             raise RecipeError(f"{self.path} is not empty and not a run directory. Choose another with -o.")
-        self.segments.mkdir(parents=True, exist_ok=True)
-        self._lock = self._lock_file.open("a")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise RecipeError(
-                f"another vidpipe is at work on {self.path}. Wait for it, or choose another with -o."
-            ) from None
-        if fresh:
-            self._clear()
+        for folder in (self.claims, self.plans, self.parts, self.done):
+            folder.mkdir(parents=True, exist_ok=True)
 
-    def close(self) -> None:
-        """Let other processes have the directory."""
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+    def clear(self) -> None:
+        """Remove the files of an earlier run, and nothing else that may lie here."""
+        folders = (self.done, self.claims, self.parts, self.plans)
+        files = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
+        for file in (*files, *self.path.glob("engine.*.log"), self.order_file, self.results, self.recipe_file):
+            file.unlink(missing_ok=True)
+        self.run_file.unlink(missing_ok=True)  # last: until then this is a run directory
 
     def read_run(self) -> dict[str, Any] | None:
         """What `write_run` stored, None for a new run."""
-        if not self.run_file.exists():
-            return None
-        values: dict[str, Any] = json.loads(self.run_file.read_text())
-        return values
+        return read_mark(self.run_file)
 
-    def write_run(self, values: Mapping[str, Any], recipe_text: str) -> None:
-        """Store what is needed to make the run's numbers again."""
-        self.recipe_file.write_text(recipe_text, encoding="utf-8")
-        temporary = self.run_file.with_suffix(".tmp")
-        temporary.write_text(json.dumps(values, indent=1, ensure_ascii=True))
-        sync(temporary)
-        temporary.replace(self.run_file)
-        sync(self.path)
+    def write_run(self, values: Mapping[str, Any], recipe_text: str) -> dict[str, Any]:
+        """Store what is needed to make the run's numbers again; return what the first process stored."""
+        if set_mark(self.run_file, values):
+            self.recipe_file.write_text(recipe_text, encoding="utf-8")
+        stored = self.read_run()
+        assert stored is not None
+        return stored
 
-    def journals(self) -> list[Path]:
-        """Journals without a Parquet file of their own, oldest first."""
-        return [path for path in sorted(self.segments.glob("*.rows")) if not path.with_suffix(".parquet").exists()]
+    def update_run(self, values: Mapping[str, Any]) -> None:
+        """Replace what `write_run` stored; for a manifest that has grown."""
+        replace_json(self.run_file, values)
 
-    def parts(self) -> list[Path]:
-        """Parquet files of the segments, oldest first."""
-        return sorted(self.segments.glob("[0-9]*.parquet"))
+    def claim_file(self, shard: int, attempt: int) -> Path:
+        """Lease of one attempt on one shard."""
+        return self.claims / f"{shard:06d}.{attempt:04d}"
 
-    def next_journal(self) -> Path:
-        """A journal path that no segment has used."""
-        used = [int(path.stem) for path in self.segments.glob("[0-9]*.*")]
-        return self.segments / f"{max(used, default=0) + 1:06d}.rows"
+    def journal_file(self, shard: int, attempt: int) -> Path:
+        """Finished rows of one attempt."""
+        return self.parts / f"{shard:06d}.{attempt:04d}.rows"
 
-    def _clear(self) -> None:
-        """Remove the files of the run before, and nothing else that may lie here."""
-        for path in (*self.segments.iterdir(), self.results, self.engine_log, self.recipe_file, self.run_file):
-            path.unlink(missing_ok=True)
+    def part_file(self, shard: int, attempt: int) -> Path:
+        """The whole shard as one attempt made it."""
+        return self.parts / f"{shard:06d}.{attempt:04d}.parquet"
+
+    def done_file(self, shard: int) -> Path:
+        """Names the part that counts."""
+        return self.done / f"{shard:06d}"
+
+    def latest_attempts(self) -> dict[int, int]:
+        """The highest attempt number at each shard that anyone has claimed."""
+        latest: dict[int, int] = {}
+        for path in self.claims.glob("[0-9]*.[0-9]*"):
+            shard, attempt = int(path.stem), int(path.suffix[1:])
+            latest[shard] = max(attempt, latest.get(shard, 0))
+        return latest
+
+    def done_shards(self) -> set[int]:
+        """Shards with a done mark."""
+        return {int(path.name) for path in self.done.glob("[0-9]*")}
 
 
 def describe_environment() -> dict[str, str]:

@@ -46,7 +46,6 @@ _FIELDS: list[tuple[str, pa.DataType]] = [
     ("attempt", pa.int32()),
 ]
 OWN_COLUMNS = frozenset(name for name, _ in _FIELDS)
-INDEX_COLUMN = "manifest_index"
 KIND_KEY = b"vidpipe.kind"
 
 
@@ -60,13 +59,12 @@ def output_schema(columns: Mapping[str, ColumnKind]) -> pa.Schema:
     for name, kind in columns.items():
         if name not in ("id", "clip_id"):
             fields.append(pa.field(output_name(name), pa.string(), metadata={KIND_KEY: kind.encode()}))
-    fields.append(pa.field(INDEX_COLUMN, pa.int64()))
     return pa.schema(fields)
 
 
 def output_name(column: str) -> str:
     """Name of a manifest column in the output."""
-    return f"manifest.{column}" if column in OWN_COLUMNS or column == INDEX_COLUMN else column
+    return f"manifest.{column}" if column in OWN_COLUMNS else column
 
 
 def to_table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, ColumnKind]) -> pa.Table:
@@ -81,7 +79,6 @@ def _flatten(row: Mapping[str, Any], columns: Mapping[str, ColumnKind]) -> dict[
     for name, kind in columns.items():
         if name not in ("id", "clip_id"):
             flat[output_name(name)] = _cell(row["manifest"].get(name), kind)
-    flat[INDEX_COLUMN] = row[INDEX_COLUMN]
     return flat
 
 

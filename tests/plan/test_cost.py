@@ -1,0 +1,23 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vidpipe.plan.cost import cut, shard_count
+
+
+@given(st.lists(st.integers(0, 10**9), max_size=60), st.integers(1, 20))
+def test_stretches_hold_every_item_once_and_in_order(costs: list[int], shards: int) -> None:
+    stretches = cut(costs, shards)
+    assert [place for stretch in stretches for place in stretch] == list(range(len(costs)))
+    assert all(stretches) and len(stretches) <= shards
+    assert len(stretches) == min(shards, len(costs))
+
+
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=200), st.integers(1, 20))
+def test_no_stretch_is_above_the_mean_by_more_than_its_last_item(costs: list[int], shards: int) -> None:
+    mean = sum(costs) / shards
+    for stretch in cut(costs, shards)[:-1]:
+        assert sum(costs[place] for place in stretch[:-1]) < mean + max(costs)
+
+
+def test_few_clips_make_few_shards() -> None:
+    assert [shard_count(n) for n in (0, 1, 8, 9, 100, 10**6)] == [1, 1, 1, 2, 13, 2048]

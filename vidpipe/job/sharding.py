@@ -1,0 +1,68 @@
+"""The stored plan of a run: made by the first process, completed when the manifest has grown, checked by all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from vidpipe.errors import MediaError, RecipeError
+from vidpipe.job.prospect import Prospect
+from vidpipe.manifest.row import BadRow, Row
+from vidpipe.plan.clips import Clip, Plan
+from vidpipe.plan.cost import UNKNOWN_COST, cut, shard_count
+from vidpipe.record.run_dir import RunDir
+from vidpipe.record.shards import Shards, add_shards, read_shards, write_order
+
+
+def stored_shards(prospect: Prospect, run_dir: RunDir, limit: int | None) -> Shards:
+    """Shards for the manifest's first `limit` rows: those stored, and new ones for rows that have none.
+
+    Raises:
+        RecipeError: a row that has been planned reads differently now.
+    """
+    sha = {row.id: _row_sha(row) for row in prospect.manifest.rows}
+    wanted = {row.id for row in prospect.manifest.rows[:limit]}
+    while True:
+        shards = read_shards(run_dir)
+        changed = [row_id for row_id, before in shards.sha.items() if sha.get(row_id) != before]
+        if changed:
+            names = ", ".join(map(repr, changed[:5]))
+            raise RecipeError(
+                f"{prospect.manifest_path}: {len(changed)} rows that {run_dir.path} was made of have changed or are "
+                f"gone ({names}).\nType --fresh to forget that run, or choose another run directory with -o."
+            )
+        if wanted <= shards.sha.keys():
+            return shards
+        new = [row for row in prospect.manifest.rows[:limit] if row.id not in shards.sha]
+        plan = prospect.plan(new)
+        groups = _cut(prospect, plan)
+        add_shards(run_dir, [[(row_id, sha[row_id]) for row_id in group] for group in groups], shards)
+        write_order(run_dir, sha)
+
+
+def _row_sha(row: Row | BadRow) -> str:
+    text = json.dumps(row.values, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _cut(prospect: Prospect, plan: Plan) -> Iterator[list[str]]:
+    """Row ids of each shard: whole clips, about equal cost; rows that cannot run go with the last."""
+    with ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as pool:  # headers wait for the disk
+        costs = list(pool.map(lambda clip: _cost(prospect, clip), plan.clips))
+    stretches = cut(costs, shard_count(len(costs))) or [range(0)]
+    for stretch in stretches:
+        ids = [planned.row.id for place in stretch for planned in plan.clips[place].rows]
+        if stretch is stretches[-1]:
+            ids += [bad.id for bad in plan.bad_rows]
+        if ids:
+            yield ids
+
+
+def _cost(prospect: Prospect, clip: Clip) -> int:
+    try:
+        return prospect.reader.look(clip) or UNKNOWN_COST
+    except MediaError:
+        return 0

@@ -1,0 +1,43 @@
+"""How much work a clip will be, and shards of about equal work. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+UNKNOWN_COST = 64 * 640 * 480
+"""For a clip whose header cannot be read: 64 frames of 640 x 480."""
+CLIPS_A_SHARD = 8
+MAX_SHARDS = 2048
+
+
+def clip_cost(frames: int, width: int, height: int) -> int:
+    """Pixels that the encoder sees: planned frames x pixels of a frame."""
+    return frames * width * height
+
+
+def cut(costs: Sequence[int], shards: int) -> list[range]:
+    """Consecutive stretches of items, at most `shards`, none empty, of about equal total cost.
+
+    No stretch is above the mean by more than its last item.
+
+    Args:
+        costs: Cost of each item, at least 0.
+        shards: Wanted number of stretches, at least 1.
+    """
+    total, done, first = sum(costs), 0, 0
+    stretches: list[range] = []
+    for place, cost in enumerate(costs):
+        done += cost
+        left = shards - len(stretches) - 1
+        due = done * shards >= total * (len(stretches) + 1) or len(costs) - place - 1 <= left
+        if due and left > 0:
+            stretches.append(range(first, place + 1))
+            first = place + 1
+    if first < len(costs):
+        stretches.append(range(first, len(costs)))
+    return stretches
+
+
+def shard_count(clips: int) -> int:
+    """Number of shards for a plan: small enough to share out work, few enough to keep files few."""
+    return min(MAX_SHARDS, max(1, -(-clips // CLIPS_A_SHARD)))

@@ -1,0 +1,72 @@
+"""Everything that a run directory holds at this moment, each row once: done parts first, then journals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vidpipe.record.disk import read_mark
+from vidpipe.record.run_dir import RunDir
+from vidpipe.record.schema import output_schema, to_table
+from vidpipe.record.shard_writer import RESOLVED_KEY, read_rows
+from vidpipe.record.shards import Shards
+
+BATCH_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a run, and the settings that made them."""
+
+    table: pa.Table
+    settings: dict[str, Any]
+
+
+def done_marks(run_dir: RunDir) -> dict[int, dict[str, Any]]:
+    """The done mark of every finished shard."""
+    marks = {int(path.name): read_mark(path) for path in run_dir.done.glob("[0-9]*")}
+    return {shard: mark for shard, mark in sorted(marks.items()) if mark is not None}
+
+
+def batches(run_dir: RunDir, shards: Shards, columns: dict[str, Any]) -> Iterator[Batch]:
+    """All rows recorded so far, in no order, in batches of bounded size."""
+    schema = output_schema(columns)
+    latest = run_dir.latest_attempts()
+    for shard in shards.ids:
+        mark = read_mark(run_dir.done_file(shard))
+        if mark is None:
+            yield from _unfinished(run_dir, shard, latest.get(shard, 0), columns)
+            mark = read_mark(run_dir.done_file(shard))
+            if mark is not None:  # it was finished while its journals were read: they may be gone
+                raise ShardFinishedError(shard)
+            continue
+        with pq.ParquetFile(run_dir.parts / mark["part"]) as part:
+            settings = json.loads((part.metadata.metadata or {}).get(RESOLVED_KEY.encode(), b"{}"))
+            for batch in part.iter_batches(batch_size=BATCH_ROWS):
+                table = pa.table(batch)
+                # A part from before the manifest got a new column has none of it: null.
+                padded = pa.concat_tables([schema.empty_table(), table], promote_options="default")
+                yield Batch(padded.select(schema.names).cast(schema), settings)
+
+
+class ShardFinishedError(Exception):
+    """A shard was finished while it was read; read again."""
+
+
+def _unfinished(run_dir: RunDir, shard: int, attempts: int, columns: dict[str, Any]) -> Iterator[Batch]:
+    seen: set[str] = set()
+    for attempt in range(1, attempts + 1):
+        with suppress(FileNotFoundError):
+            records = read_rows(run_dir.journal_file(shard, attempt))
+            while batch := list(islice(records, BATCH_ROWS)):
+                fresh = {r["row"]["id"]: r for r in batch if r["row"]["id"] not in seen}
+                seen |= fresh.keys()
+                settings = {r["row"]["resolved"]["sha"]: r["resolved"] for r in fresh.values() if r["row"]["resolved"]}
+                yield Batch(to_table([r["row"] for r in fresh.values()], columns), settings)

@@ -1,0 +1,147 @@
+"""One attempt at one shard: takes over what earlier attempts finished, adds the rest, publishes the whole.
+
+Before a row is given to the engine the attempt notes that it was started. A row that was
+started by attempts whose process vanished, and never finished, may be what kills them:
+the next attempt runs such suspects one at a time, and after some deaths the row gets an
+error record instead of a further try.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from vidpipe.manifest.row import ColumnKind
+from vidpipe.record.disk import set_mark
+from vidpipe.record.journal import Journal, read_journal
+from vidpipe.record.lease import Lease, was_given_back
+from vidpipe.record.parts import parquet_writer
+from vidpipe.record.row import OutputRow
+from vidpipe.record.schema import output_schema, to_table
+
+RUN_KEY, RESOLVED_KEY = "vidpipe.run", "vidpipe.resolved"
+BATCH_ROWS = 1024
+
+
+class ShardWriter:
+    """Rows of one shard, under one lease.
+
+    Args:
+        lease: This process's lease.
+        ids: The shard's rows.
+        columns: The manifest's columns.
+        run: Stored in the part's metadata.
+        sync_s: See `Journal`.
+    """
+
+    def __init__(
+        self,
+        lease: Lease,
+        ids: Sequence[str],
+        columns: Mapping[str, ColumnKind],
+        run: Mapping[str, Any],
+        sync_s: float,
+    ) -> None:
+        self.lease = lease
+        self._run_dir, self._columns, self._run = lease.run_dir, columns, run
+        self._ids, self._missing = ids, set(ids)
+        self.deaths: Counter[str] = Counter()
+        """For each unfinished row, the attempts that vanished while it was started."""
+        self._journal = Journal(self._run_dir.journal_file(lease.shard, lease.attempt), sync_s)
+        for attempt in range(1, lease.attempt):
+            self._take_over(attempt)
+        for row_id in list(self.deaths):
+            if row_id not in self._missing:
+                del self.deaths[row_id]
+
+    @property
+    def missing_in_order(self) -> list[str]:
+        """Ids of the rows that are not recorded yet, in the plan's order."""
+        return [row_id for row_id in self._ids if row_id in self._missing]
+
+    @property
+    def whole(self) -> bool:
+        """Whether every row is recorded."""
+        return not self._missing
+
+    def note_started(self, row_id: str) -> None:
+        """Remember that a row is about to be given to the engine."""
+        self._journal.append(json.dumps({"start": row_id}).encode())
+
+    def append(self, row: OutputRow, resolved: Mapping[str, Any]) -> None:
+        """Record a finished row and the settings that made it; a second record of a row is left out."""
+        if row.id in self._missing:
+            self._missing.discard(row.id)
+            record = {"row": row.as_dict(), "resolved": resolved}
+            self._journal.append(json.dumps(record, separators=(",", ":"), default=str).encode())
+
+    def tick(self) -> None:
+        """To be called often: brings rows to the disk within `sync_s`."""
+        self._journal.tick()
+
+    def publish(self) -> bool:
+        """Make the whole shard count; False when another attempt was first."""
+        assert not self._missing, "a shard is published whole"
+        self._journal.close()
+        shard, attempt = self.lease.shard, self.lease.attempt
+        part = self._run_dir.part_file(shard, attempt)
+        try:
+            statuses = self._write(part)
+        except FileNotFoundError:
+            if self._run_dir.done_file(shard).exists():
+                return False  # another attempt was first, and has removed the journals
+            raise
+        mark = {"part": part.name, "rows": statuses.total(), "statuses": statuses, "attempt": attempt}
+        won = set_mark(self._run_dir.done_file(shard), mark)
+        if not won:
+            part.unlink()
+        for old in range(1, attempt + 1):
+            self._run_dir.journal_file(shard, old).unlink(missing_ok=True)
+        return won
+
+    def _write(self, part: Path) -> Counter[str]:
+        """Write the journal's rows as Parquet; returns the rows of each status."""
+        statuses: Counter[str] = Counter()
+        settings: dict[str, Any] = {}
+        records = read_rows(self._journal.path)
+        with parquet_writer(part, output_schema(self._columns), {RUN_KEY: json.dumps(self._run)}) as writer:
+            while batch := list(islice(records, BATCH_ROWS)):
+                for record in batch:
+                    statuses[record["row"]["status"]] += 1
+                    if record["row"]["resolved"]:
+                        settings[record["row"]["resolved"]["sha"]] = record["resolved"]
+                writer.write_table(to_table([record["row"] for record in batch], self._columns))
+            writer.add_key_value_metadata({RESOLVED_KEY: json.dumps(settings)})
+        return statuses
+
+    def give_back(self, *, died: bool) -> None:
+        """End the attempt; what it recorded is kept for the next one. `died`: see `Lease.give_back`."""
+        self._journal.close()
+        self.lease.give_back(died=died)
+
+    def _take_over(self, attempt: int) -> None:
+        path = self._run_dir.journal_file(self.lease.shard, attempt)
+        if not path.exists():
+            return
+        started: set[str] = set()
+        for payload in read_journal(path):
+            record = json.loads(payload)
+            if "start" in record:
+                started.add(record["start"])
+            elif record["row"]["id"] in self._missing:
+                self._missing.discard(record["row"]["id"])
+                self._journal.append(payload)
+        if not was_given_back(self._run_dir, self.lease.shard, attempt):
+            self.deaths.update(started & self._missing)
+
+
+def read_rows(journal: Path) -> Iterator[dict[str, Any]]:
+    """The finished rows of a journal, each `{"row": ..., "resolved": ...}`."""
+    for payload in read_journal(journal):
+        record: dict[str, Any] = json.loads(payload)
+        if "row" in record:
+            yield record

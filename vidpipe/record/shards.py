@@ -1,0 +1,91 @@
+"""The plan of a run as it is stored: shards of whole clips, written once, nothing about workers.
+
+A manifest that grows adds a further plan file for the new rows; shards that exist never
+change. Each row's content is known by hash, so that a changed one is noticed.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import feather
+
+from vidpipe.record.disk import read_mark, set_mark, sync, temporary_for
+from vidpipe.record.parts import parquet_writer
+from vidpipe.record.run_dir import RunDir
+
+SCHEMA = pa.schema([("shard", pa.int32()), ("id", pa.string()), ("sha", pa.string())])
+
+
+@dataclass(frozen=True)
+class Shards:
+    """All shards of a run."""
+
+    ids: Mapping[int, tuple[str, ...]]
+    """Row ids of each shard."""
+    sha: Mapping[str, str]
+    """Hash of each row's content, by id."""
+
+    @property
+    def rows(self) -> int:
+        """Rows in all shards."""
+        return len(self.sha)
+
+
+def read_shards(run_dir: RunDir) -> Shards:
+    """All plan files of a run together; empty for a new run."""
+    ids: dict[int, list[str]] = {}
+    sha: dict[str, str] = {}
+    for path in _plan_files(run_dir):
+        table = pq.read_table(path)
+        for shard, row_id, row_sha in zip(*(table[name].to_pylist() for name in SCHEMA.names), strict=True):
+            ids.setdefault(shard, []).append(row_id)
+            sha[row_id] = row_sha
+    return Shards({shard: tuple(members) for shard, members in ids.items()}, sha)
+
+
+def add_shards(run_dir: RunDir, shards: Sequence[Sequence[tuple[str, str]]], known: Shards) -> None:
+    """Store further shards, each a list of (id, hash); another process may be first with its own.
+
+    The caller reads the plan again and plans what is still missing.
+    """
+    generation = sum(1 for _ in _plan_files(run_dir))
+    first = max(known.ids, default=-1) + 1
+    rows = [(first + n, row_id, sha) for n, shard in enumerate(shards) for row_id, sha in shard]
+    path = run_dir.plans / f"{uuid.uuid4().hex}.parquet"
+    columns = list(zip(*rows, strict=True)) or [(), (), ()]
+    table = pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+    with parquet_writer(path, SCHEMA, {}) as writer:
+        writer.write_table(table)
+    if not set_mark(run_dir.plans / f"{generation:06d}", {"plan": path.name, "rows": len(rows)}):
+        path.unlink()
+
+
+def _plan_files(run_dir: RunDir) -> Iterator[Path]:
+    generation = 0
+    while (mark := read_mark(run_dir.plans / f"{generation:06d}")) is not None:
+        yield run_dir.plans / mark["plan"]
+        generation += 1
+
+
+def write_order(run_dir: RunDir, ids: Iterable[str]) -> None:
+    """Store the order of the manifest's rows; the merge sorts by it."""
+    temporary = temporary_for(run_dir.order_file)
+    try:
+        feather.write_feather(pa.table({"id": pa.array(ids, pa.string())}), temporary, compression="zstd")
+        sync(temporary)
+        temporary.replace(run_dir.order_file)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read_order(run_dir: RunDir) -> pa.ChunkedArray:
+    """Row ids in manifest order."""
+    if not run_dir.order_file.exists():
+        return pa.chunked_array([], pa.string())
+    return feather.read_table(run_dir.order_file)["id"]

@@ -1,0 +1,94 @@
+"""How far a run is, from its directory alone: read by `vidpipe status` on any host, at any time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from vidpipe.errors import RecipeError
+from vidpipe.record.collect import done_marks
+from vidpipe.record.disk import read_mark, server_now_s
+from vidpipe.record.lease import heartbeat_age_s, is_alive
+from vidpipe.record.run_dir import RunDir
+from vidpipe.record.shard_writer import read_rows
+from vidpipe.record.shards import read_shards
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A process at work."""
+
+    host: str
+    pid: int
+    shards: tuple[int, ...]
+    heartbeat_age_s: float
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """A run at one moment."""
+
+    rows: int
+    recorded: int
+    statuses: dict[str, int]
+    shards: int
+    shards_done: int
+    workers: tuple[Worker, ...]
+    """Processes whose heartbeat is younger than the lease."""
+    rows_per_s: float | None
+    """Since the run began; None before the first row."""
+    seconds_left: float | None
+
+
+def read_status(folder: Path) -> RunStatus:
+    """The state of the run in `folder`.
+
+    Raises:
+        RecipeError: there is none.
+    """
+    run_dir = RunDir(folder)
+    run = run_dir.read_run()
+    if run is None:
+        raise RecipeError(f"{folder} is not a run directory (it has no run.json). Type the -o of a vidpipe run.")
+    lease_s = run["lease_s"]
+    shards, done = read_shards(run_dir), done_marks(run_dir)
+    statuses: Counter[str] = Counter()
+    for mark in done.values():
+        statuses.update(mark["statuses"])
+    now_s = server_now_s(run_dir.claims)
+    holders: dict[tuple[str, int], list[tuple[int, float]]] = {}
+    for shard, attempt in run_dir.latest_attempts().items():
+        if shard in done:
+            continue
+        statuses.update(_unfinished(run_dir, shard, attempt))
+        holder = read_mark(run_dir.claim_file(shard, attempt))
+        if holder and is_alive(run_dir, shard, attempt, now_s, lease_s):
+            age_s = heartbeat_age_s(run_dir, shard, attempt, now_s)
+            holders.setdefault((holder["host"], holder["pid"]), []).append((shard, age_s))
+    elapsed_s = now_s - datetime.fromisoformat(run["started"]).timestamp()
+    rate = statuses.total() / elapsed_s if statuses.total() and elapsed_s > 0 else None
+    return RunStatus(
+        rows=shards.rows,
+        recorded=statuses.total(),
+        statuses=dict(statuses),
+        shards=len(shards.ids),
+        shards_done=len(done),
+        workers=tuple(
+            Worker(host, pid, tuple(sorted(shard for shard, _ in held)), min(age for _, age in held))
+            for (host, pid), held in sorted(holders.items())
+        ),
+        rows_per_s=rate,
+        seconds_left=(shards.rows - statuses.total()) / rate if rate else None,
+    )
+
+
+def _unfinished(run_dir: RunDir, shard: int, attempts: int) -> Counter[str]:
+    found: dict[str, str] = {}
+    for attempt in range(1, attempts + 1):
+        with suppress(FileNotFoundError):
+            for record in read_rows(run_dir.journal_file(shard, attempt)):
+                found.setdefault(record["row"]["id"], record["row"]["status"])
+    return Counter(found.values())

@@ -1,0 +1,33 @@
+"""What a file's header says, in a few milliseconds: good enough to plan with, never believed for more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vidpipe.video.container import PathLike, display_name, open_media
+from vidpipe.video.streams import choose_stream
+
+
+@dataclass(frozen=True)
+class Header:
+    """Claims of a header; 0 where it claims nothing."""
+
+    frames: int
+    fps: float
+    width: int
+    height: int
+
+
+def read_header(path: PathLike) -> Header:
+    """The header of the video in `path`.
+
+    Raises:
+        MediaError: it cannot be opened.
+    """
+    with open_media(path) as container:
+        stream = choose_stream(container, display_name(path))
+        fps = float(stream.average_rate or 0)
+        frames = int(stream.frames or 0)
+        if not frames and container.duration:
+            frames = int(container.duration / 1_000_000 * fps)  # PyAV: microseconds
+        return Header(frames, fps, stream.codec_context.width, stream.codec_context.height)
