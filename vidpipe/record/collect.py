@@ -6,19 +6,20 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vidpipe.record import entries
 from vidpipe.record.disk import read_mark
+from vidpipe.record.journal import read_journal
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.schema import output_schema, to_table
-from vidpipe.record.shard_writer import RESOLVED_KEY, read_rows
+from vidpipe.record.shard_writer import RESOLVED_KEY
 from vidpipe.record.shards import Shards
 
-BATCH_ROWS = 1024
+BATCH_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,10 @@ def batches(run_dir: RunDir, shards: Shards, columns: dict[str, Any]) -> Iterato
             settings = json.loads((part.metadata.metadata or {}).get(RESOLVED_KEY.encode(), b"{}"))
             for batch in part.iter_batches(batch_size=BATCH_ROWS):
                 table = pa.table(batch)
-                # A part from before the manifest got a new column has none of it: null.
-                padded = pa.concat_tables([schema.empty_table(), table], promote_options="default")
-                yield Batch(padded.select(schema.names).cast(schema), settings)
+                if table.schema.names != schema.names:
+                    # A part from before the manifest got a new column has none of it: null.
+                    table = pa.concat_tables([schema.empty_table(), table], promote_options="default")
+                yield Batch(table.select(schema.names).cast(schema), settings)
 
 
 class ShardFinishedError(Exception):
@@ -64,9 +66,12 @@ def _unfinished(run_dir: RunDir, shard: int, attempts: int, columns: dict[str, A
     seen: set[str] = set()
     for attempt in range(1, attempts + 1):
         with suppress(FileNotFoundError):
-            records = read_rows(run_dir.journal_file(shard, attempt))
-            while batch := list(islice(records, BATCH_ROWS)):
-                fresh = {r["row"]["id"]: r for r in batch if r["row"]["id"] not in seen}
-                seen |= fresh.keys()
-                settings = {r["row"]["resolved"]["sha"]: r["resolved"] for r in fresh.values() if r["row"]["resolved"]}
-                yield Batch(to_table([r["row"] for r in fresh.values()], columns), settings)
+            lines: dict[str, bytes] = {}
+            settings: dict[str, Any] = {}
+            for payload in read_journal(run_dir.journal_file(shard, attempt)):
+                entry = entries.read(payload)
+                settings |= entry.settings or {}
+                if entry.row is not None and entry.row["id"] not in seen:
+                    seen.add(entry.row["id"])
+                    lines[entry.row["id"]] = payload[1:]
+            yield Batch(to_table(list(lines.values()), columns), settings)

@@ -29,11 +29,16 @@ def temporary_for(path: Path) -> Path:
     return path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
 
 
-def set_mark(path: Path, values: Mapping[str, Any]) -> bool:
+def set_mark(path: Path, values: Mapping[str, Any], *, durable: bool = True) -> bool:
     """Create the small JSON file `path`; False when another process was first.
 
-    The file appears whole (hard link), or, where a file system has no links, by
-    exclusive creation; `read_mark` passes over one that is still being written.
+    The file appears whole (hard link), or, where a file system has no links, by exclusive
+    creation; `read_mark` passes over one that is still being written.
+
+    Args:
+        path: The file.
+        values: Its content.
+        durable: Whether the file survives a lost host from now on.
     """
     content = json.dumps(values, ensure_ascii=True).encode() + b"\n"
     temporary = temporary_for(path)
@@ -41,7 +46,8 @@ def set_mark(path: Path, values: Mapping[str, Any]) -> bool:
         with temporary.open("xb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         try:
             os.link(temporary, path)
             won = True
@@ -54,7 +60,7 @@ def set_mark(path: Path, values: Mapping[str, Any]) -> bool:
             won = _create_exclusively(path, content)
     finally:
         temporary.unlink(missing_ok=True)
-    if won:
+    if won and durable:
         sync(path.parent)
     return won
 

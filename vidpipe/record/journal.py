@@ -31,7 +31,7 @@ class Journal:
     def __init__(self, path: Path, sync_s: float) -> None:
         self.path = path
         self._file = path.open("xb", buffering=0)
-        sync(path.parent)
+        self._name_synced = False
         self._sync_s = sync_s
         self._oldest_unsynced: float | None = None
 
@@ -47,14 +47,21 @@ class Journal:
     def tick(self) -> None:
         """Bring records to the disk if one has waited long enough."""
         if self._oldest_unsynced is not None and time.monotonic() - self._oldest_unsynced >= self._sync_s:
-            os.fsync(self._file.fileno())
-            self._oldest_unsynced = None
+            self._sync()
 
-    def close(self) -> None:
-        """Bring everything to the disk and close. Idempotent."""
+    def close(self, *, keep: bool = True) -> None:
+        """Close; bring everything to the disk first, unless the journal will not be kept. Idempotent."""
         if not self._file.closed:
-            os.fsync(self._file.fileno())
+            if keep:
+                self._sync()
             self._file.close()
+
+    def _sync(self) -> None:
+        os.fsync(self._file.fileno())
+        if not self._name_synced:
+            sync(self.path.parent)
+            self._name_synced = True
+        self._oldest_unsynced = None
 
 
 def read_journal(path: Path) -> Iterator[bytes]:

@@ -76,7 +76,7 @@ def take(run_dir: RunDir, shard: int, last: int, now_s: float, lease_s: float) -
     """
     if last and is_alive(run_dir, shard, last, now_s, lease_s):
         return None
-    if not set_mark(run_dir.claim_file(shard, last + 1), this_process()):
+    if not set_mark(run_dir.claim_file(shard, last + 1), this_process(), durable=False):
         return None
     return Lease(run_dir, shard, last + 1)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +27,7 @@ from vidpipe.record.shard_writer import RESOLVED_KEY, RUN_KEY
 from vidpipe.record.shards import Shards, read_order, read_shards
 
 PARTIAL_KEY = "vidpipe.partial"
-BUCKET_ROWS = 50_000
+BUCKET_ROWS = 20_000
 PLACE = "place"
 
 
@@ -95,11 +95,11 @@ def _merge(runs: Sequence[_Run], order: pa.StringArray, columns: dict[str, Any],
     schema = output_schema(columns)
     settings: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix=".merge-", dir=output.parent) as folder, ExitStack() as stack:
-        spread = _Spread(Path(folder), schema, len(order), stack)
+        spread = _Spread(Path(folder), schema, order, stack)
         for run in runs:
             for batch in batches(run.run_dir, run.shards, columns):
                 settings |= batch.settings
-                spread.add(batch.table, pc.index_in(batch.table["id"], order))
+                spread.add(batch.table)
         spread.close()
         expected = sum(run.shards.rows for run in runs)
         values: Any = runs[0].values if len(runs) == 1 else [run.values for run in runs]
@@ -119,35 +119,50 @@ def _merge(runs: Sequence[_Run], order: pa.StringArray, columns: dict[str, Any],
 
 
 class _Spread:
-    """Rows on their way into order: a file for each stretch of the manifest."""
+    """Rows on their way into order: an Arrow file for each stretch of the manifest."""
 
-    def __init__(self, folder: Path, schema: pa.Schema, total: int, stack: ExitStack) -> None:
+    def __init__(self, folder: Path, schema: pa.Schema, order: pa.StringArray, stack: ExitStack) -> None:
         self._schema = schema.append(pa.field(PLACE, pa.int32()))
-        self._total = total
-        self._paths = [folder / f"{n}.parquet" for n in range(max(1, -(-total // BUCKET_ROWS)))]
-        make: Callable[[Path], pq.ParquetWriter] = lambda path: pq.ParquetWriter(path, self._schema, compression="lz4")  # noqa: E731
-        self._writers = [stack.enter_context(make(path)) for path in self._paths]
+        self._order = order
+        self._paths = [folder / f"{n}.arrow" for n in range(max(1, -(-len(order) // BUCKET_ROWS)))]
+        self._writers = [stack.enter_context(pa.ipc.new_file(path, self._schema)) for path in self._paths]
+        self._held: list[pa.Table] = []
+        self._held_rows = 0
         self.rows = 0
 
-    def add(self, table: pa.Table, places: pa.ChunkedArray) -> None:
-        """Add rows that stand at `places` in the manifest."""
-        placed = table.append_column(self._schema.field(PLACE), places.cast(pa.int32()))
-        buckets = pc.divide(placed[PLACE], BUCKET_ROWS)
-        for bucket in pc.unique(buckets).to_pylist():
-            rows = placed.filter(pc.equal(buckets, bucket))
-            self._writers[bucket].write_table(rows)
-            self.rows += rows.num_rows
+    def add(self, table: pa.Table) -> None:
+        """Add rows; they are looked up in the manifest's order many at a time, for each look-up reads all of it."""
+        self._held.append(table)
+        self._held_rows += table.num_rows
+        if self._held_rows >= BUCKET_ROWS:
+            self._spread_held()
 
     def close(self) -> None:
         """Nothing more will be added."""
+        self._spread_held()
         for writer in self._writers:
             writer.close()
 
-    def sorted(self) -> Any:
+    def _spread_held(self) -> None:
+        if not self._held_rows:
+            return
+        table = pa.concat_tables(self._held).combine_chunks()
+        places = pc.index_in(table["id"], self._order)
+        placed = table.append_column(self._schema.field(PLACE), places)
+        buckets = pc.divide(placed[PLACE], BUCKET_ROWS)
+        for bucket in pc.unique(buckets).to_pylist():
+            self._writers[bucket].write_table(placed.filter(pc.equal(buckets, bucket)))
+        self.rows += self._held_rows
+        self._held, self._held_rows = [], 0
+
+    def sorted(self) -> Iterator[tuple[pa.Table, int, int]]:
         """The stretches in order, each sorted, with the places that it spans."""
         for n, path in enumerate(self._paths):
             first = n * BUCKET_ROWS
-            yield pq.read_table(path).sort_by(PLACE), first, min(self._total, first + BUCKET_ROWS)
+            with pa.memory_map(str(path)) as source:
+                table = pa.ipc.open_file(source).read_all().combine_chunks().sort_by(PLACE)
+            yield table, first, min(len(self._order), first + BUCKET_ROWS)
+            path.unlink()
 
 
 def _refuse_duplicates(order: pa.StringArray) -> None:

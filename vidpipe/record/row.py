@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Status = Literal["ok", "length", "media_error", "row_error", "engine_error"]
@@ -87,7 +87,3 @@ class OutputRow:
     attempt: int = 1
     manifest: Mapping[str, Any] = field(default_factory=dict)
     """The manifest's own columns, as read."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The row as plain values."""
-        return asdict(self)

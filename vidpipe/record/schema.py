@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import json as pa_json
 
 from vidpipe.manifest.row import ColumnKind
+from vidpipe.record.row import OutputRow
 
 _FRAMES = pa.struct(
     [
@@ -67,27 +69,43 @@ def output_name(column: str) -> str:
     return f"manifest.{column}" if column in OWN_COLUMNS else column
 
 
-def to_table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, ColumnKind]) -> pa.Table:
-    """Rows (`OutputRow.as_dict`) as a table of `output_schema(columns)`."""
-    schema = output_schema(columns)
-    flat = [_flatten(row, columns) for row in rows]
-    return pa.table({field.name: pa.array([row[field.name] for row in flat], field.type) for field in schema}, schema)
+def to_json(row: OutputRow, columns: Mapping[str, ColumnKind]) -> bytes:
+    """A row as one line of JSON with the columns of `output_schema(columns)`.
 
-
-def _flatten(row: Mapping[str, Any], columns: Mapping[str, ColumnKind]) -> dict[str, Any]:
-    flat = {name: _storable(row[name]) for name, _ in _FIELDS}
+    Not through `dataclasses.asdict`, which copies every frame time and costs more than
+    everything else that recording does.
+    """
+    values = {**vars(row)}
+    del values["manifest"]
     for name, kind in columns.items():
         if name not in ("id", "clip_id"):
-            flat[output_name(name)] = _cell(row["manifest"].get(name), kind)
-    return flat
+            values[output_name(name)] = _cell(row.manifest.get(name), kind)
+    line = json.dumps(values, separators=(",", ":"), default=vars)
+    if "\\ud" in line:  # half a surrogate pair, which UTF-8 and Arrow cannot hold, or an ordinary whole one
+        line = json.dumps(_storable(json.loads(line)), separators=(",", ":"))
+    return line.encode()
+
+
+def to_table(lines: Sequence[bytes], columns: Mapping[str, ColumnKind]) -> pa.Table:
+    """Lines of `to_json` as a table."""
+    schema = output_schema(columns)
+    if not lines:
+        return schema.empty_table()
+    text = b"\n".join(lines)
+    table = pa_json.read_json(
+        pa.BufferReader(text),
+        read_options=pa_json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+        parse_options=pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+    )
+    return table.select(schema.names).cast(schema)
 
 
 def _storable(value: Any) -> Any:
-    """Texts that UTF-8 can hold: half a surrogate pair becomes U+FFFD."""
+    """The value, with U+FFFD for each half of a surrogate pair in its texts."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
-        return {key: _storable(item) for key, item in value.items()}
+        return {name: _storable(item) for name, item in value.items()}
     if isinstance(value, list):
         return [_storable(item) for item in value]
     return value
@@ -97,8 +115,7 @@ def _cell(value: Any, kind: ColumnKind) -> str | None:
     if value is None:
         return None
     if kind == "text" and isinstance(value, str):
-        stored: str = _storable(value)
-        return stored
+        return value
     text = json.dumps(value, ensure_ascii=False, default=str)
     try:
         text.encode("utf-8")

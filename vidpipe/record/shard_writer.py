@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from vidpipe.manifest.row import ColumnKind
+from vidpipe.record import entries
 from vidpipe.record.disk import set_mark
 from vidpipe.record.journal import Journal, read_journal
 from vidpipe.record.lease import Lease, was_given_back
 from vidpipe.record.parts import parquet_writer
 from vidpipe.record.row import OutputRow
-from vidpipe.record.schema import output_schema, to_table
+from vidpipe.record.schema import output_schema, to_json, to_table
 
 RUN_KEY, RESOLVED_KEY = "vidpipe.run", "vidpipe.resolved"
 BATCH_ROWS = 1024
@@ -49,6 +50,7 @@ class ShardWriter:
         self.lease = lease
         self._run_dir, self._columns, self._run = lease.run_dir, columns, run
         self._ids, self._missing = ids, set(ids)
+        self._settings: dict[str, Any] = {}
         self.deaths: Counter[str] = Counter()
         """For each unfinished row, the attempts that vanished while it was started."""
         self._journal = Journal(self._run_dir.journal_file(lease.shard, lease.attempt), sync_s)
@@ -70,14 +72,16 @@ class ShardWriter:
 
     def note_started(self, row_id: str) -> None:
         """Remember that a row is about to be given to the engine."""
-        self._journal.append(json.dumps({"start": row_id}).encode())
+        self._journal.append(entries.started(row_id))
 
     def append(self, row: OutputRow, resolved: Mapping[str, Any]) -> None:
         """Record a finished row and the settings that made it; a second record of a row is left out."""
         if row.id in self._missing:
             self._missing.discard(row.id)
-            record = {"row": row.as_dict(), "resolved": resolved}
-            self._journal.append(json.dumps(record, separators=(",", ":"), default=str).encode())
+            if row.resolved is not None and row.resolved.sha not in self._settings:
+                self._settings[row.resolved.sha] = resolved
+                self._journal.append(entries.settings(row.resolved.sha, resolved))
+            self._journal.append(entries.row(to_json(row, self._columns)))
 
     def tick(self) -> None:
         """To be called often: brings rows to the disk within `sync_s`."""
@@ -86,7 +90,7 @@ class ShardWriter:
     def publish(self) -> bool:
         """Make the whole shard count; False when another attempt was first."""
         assert not self._missing, "a shard is published whole"
-        self._journal.close()
+        self._journal.close(keep=False)  # the part that is made of it is synced, and the mark after that
         shard, attempt = self.lease.shard, self.lease.attempt
         part = self._run_dir.part_file(shard, attempt)
         try:
@@ -106,16 +110,13 @@ class ShardWriter:
     def _write(self, part: Path) -> Counter[str]:
         """Write the journal's rows as Parquet; returns the rows of each status."""
         statuses: Counter[str] = Counter()
-        settings: dict[str, Any] = {}
-        records = read_rows(self._journal.path)
+        rows = entries.rows(read_journal(self._journal.path))
         with parquet_writer(part, output_schema(self._columns), {RUN_KEY: json.dumps(self._run)}) as writer:
-            while batch := list(islice(records, BATCH_ROWS)):
-                for record in batch:
-                    statuses[record["row"]["status"]] += 1
-                    if record["row"]["resolved"]:
-                        settings[record["row"]["resolved"]["sha"]] = record["resolved"]
-                writer.write_table(to_table([record["row"] for record in batch], self._columns))
-            writer.add_key_value_metadata({RESOLVED_KEY: json.dumps(settings)})
+            while batch := list(islice(rows, BATCH_ROWS)):
+                table = to_table(batch, self._columns)
+                statuses.update(table["status"].to_pylist())
+                writer.write_table(table)
+            writer.add_key_value_metadata({RESOLVED_KEY: json.dumps(self._settings)})
         return statuses
 
     def give_back(self, *, died: bool) -> None:
@@ -129,19 +130,14 @@ class ShardWriter:
             return
         started: set[str] = set()
         for payload in read_journal(path):
-            record = json.loads(payload)
-            if "start" in record:
-                started.add(record["start"])
-            elif record["row"]["id"] in self._missing:
-                self._missing.discard(record["row"]["id"])
+            entry = entries.read(payload)
+            if entry.started is not None:
+                started.add(entry.started)
+            elif entry.settings is not None:
+                self._settings |= entry.settings
+                self._journal.append(payload)
+            elif entry.row is not None and entry.row["id"] in self._missing:
+                self._missing.discard(entry.row["id"])
                 self._journal.append(payload)
         if not was_given_back(self._run_dir, self.lease.shard, attempt):
             self.deaths.update(started & self._missing)
-
-
-def read_rows(journal: Path) -> Iterator[dict[str, Any]]:
-    """The finished rows of a journal, each `{"row": ..., "resolved": ...}`."""
-    for payload in read_journal(journal):
-        record: dict[str, Any] = json.loads(payload)
-        if "row" in record:
-            yield record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,11 +10,12 @@ from datetime import datetime
 from pathlib import Path
 
 from vidpipe.errors import RecipeError
+from vidpipe.record import entries
 from vidpipe.record.collect import done_marks
 from vidpipe.record.disk import read_mark, server_now_s
+from vidpipe.record.journal import read_journal
 from vidpipe.record.lease import heartbeat_age_s, is_alive
 from vidpipe.record.run_dir import RunDir
-from vidpipe.record.shard_writer import read_rows
 from vidpipe.record.shards import read_shards
 
 
@@ -89,6 +91,7 @@ def _unfinished(run_dir: RunDir, shard: int, attempts: int) -> Counter[str]:
     found: dict[str, str] = {}
     for attempt in range(1, attempts + 1):
         with suppress(FileNotFoundError):
-            for record in read_rows(run_dir.journal_file(shard, attempt)):
-                found.setdefault(record["row"]["id"], record["row"]["status"])
+            for line in entries.rows(read_journal(run_dir.journal_file(shard, attempt))):
+                row = json.loads(line)
+                found.setdefault(row["id"], row["status"])
     return Counter(found.values())
