@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 
 import av
+from av.container.core import Flags
 
 from vidpipe.errors import MediaError
 from vidpipe.video.sniff import looks_like_media, playlist_kind
@@ -87,6 +88,9 @@ def open_media(path: PathLike) -> Iterator[Any]:
             raise MediaError(
                 "not_media", f"{name}: is a still picture ({container.format.name}), not a video"
             )
+        if container.format.name == "avi":
+            # AVI has no presentation times; those that FFmpeg makes up are wrong for reordered pictures.
+            container.flags &= ~Flags.gen_pts.value
         yield container
     finally:
         container.close()

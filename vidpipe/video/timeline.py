@@ -102,14 +102,18 @@ def build_timeline(path: PathLike, stream: Any, table: PacketTable) -> Timeline:
             "truncated", f"{name}: the header is there, but no frame of the video; fetch it again"
         )
     header_fps = float(stream.average_rate or stream.base_rate or _FALLBACK_FPS)
+    cut_off = _frames_cut_off(path, stream, table)
     shown = shown_packets(path, stream, table)
     if len(shown.packets) == 0:
-        raise MediaError("corrupt", f"{name}: none of the {len(table)} packets of the video can be decoded")
+        raise MediaError(
+            "truncated" if cut_off else "corrupt",
+            f"{name}: none of the {len(table)} packets of the video can be decoded; fetch the file again",
+        )
     tick_s = float(stream.time_base)
     ticks = shown.ticks
     stated = np.where(ticks == NO_TICKS, np.nan, ticks.astype(np.float64) * tick_s)
     notes: list[str] = []
-    missing = shown.missing + _frames_cut_off(path, stream, table)
+    missing = shown.missing + cut_off
     if missing:
         notes.append(f"partial: about {missing} frames of the video are cut off or damaged")
     unstated = int(np.isnan(stated).sum())
