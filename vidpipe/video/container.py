@@ -35,6 +35,8 @@ _FORMATS_OF_TEXT_ART = frozenset(("tty", "bin", "xbin", "adf", "idf"))
 
 # FFmpeg prints to stderr what vidpipe reports as errors and notes.
 av.logging.set_level(None)
+# A second failure with the same words must be heard too (see walk).
+av.logging.set_skip_repeated(False)
 
 
 def display_name(path: PathLike) -> str:

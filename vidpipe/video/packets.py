@@ -26,6 +26,8 @@ class PacketTable:
     """In ticks; 0 when not stated."""
     size: npt.NDArray[np.int64]
     """In bytes."""
+    place: npt.NDArray[np.int64]
+    """Offset in the file in bytes; -1 when the demuxer does not say."""
     key: npt.NDArray[np.bool_]
     """The file says that decoding can start here."""
     hidden: npt.NDArray[np.bool_]
@@ -48,10 +50,7 @@ def read_packets(container: Any, stream: Any) -> PacketTable:
 
     Costs one read of the file and about 3 microseconds a packet; decodes nothing.
     """
-    # The other streams' packets would be read, copied and thrown away.
-    for other in container.streams:
-        if other.index != stream.index:
-            other.discard = Discard.all
+    only_stream(container, stream.index)
     codec = stream.codec_context.name
     rows: list[tuple[int, ...]] = []
     read_error = False
@@ -59,10 +58,10 @@ def read_packets(container: Any, stream: Any) -> PacketTable:
         rows.extend(_row(codec, packet) for packet in container.demux(stream) if not is_flush(packet))
     except (av.error.FFmpegError, OSError):
         read_error = True
-    table = np.array(rows, np.int64).reshape(len(rows), 7).T.copy()
-    pts, dts, duration, size = table[:4]
-    key, hidden, damaged = table[4:].astype(np.bool_)
-    return PacketTable(pts, dts, duration, size, key, hidden, damaged, read_error)
+    table = np.array(rows, np.int64).reshape(len(rows), 8).T.copy()
+    pts, dts, duration, size, place = table[:5]
+    key, hidden, damaged = table[5:].astype(np.bool_)
+    return PacketTable(pts, dts, duration, size, place, key, hidden, damaged, read_error)
 
 
 def _row(codec: str, packet: Any) -> tuple[int, ...]:
@@ -71,10 +70,18 @@ def _row(codec: str, packet: Any) -> tuple[int, ...]:
         NO_TICKS if packet.dts is None else packet.dts,
         packet.duration or 0,
         packet.size,
+        -1 if packet.pos is None else packet.pos,
         packet.is_keyframe,
         packet.is_discard or _invisible(codec, packet),
         packet.is_corrupt,
     )
+
+
+def only_stream(container: Any, stream_index: int) -> None:
+    """Let FFmpeg skip the packets of all other streams instead of reading and copying them."""
+    for other in container.streams:
+        if other.index != stream_index:
+            other.discard = Discard.all
 
 
 def is_flush(packet: Any) -> bool:

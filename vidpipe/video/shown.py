@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vidpipe.video.container import PathLike, open_media
-from vidpipe.video.packets import NO_TICKS, PacketTable, is_flush
+from vidpipe.video.packets import NO_TICKS, PacketTable, is_flush, only_stream
 from vidpipe.video.walk import Walker, spoiled
 
 _FIELD_TRIAL_PACKETS = 32
@@ -89,7 +89,7 @@ def damaged_packets(table: PacketTable) -> list[int]:
 
 
 def _torn_end(table: PacketTable) -> int:
-    """Return the first packet of the unbroken run of marked ones at the end (the mark may miss the last ones)."""
+    """Return the first packet of the run of marked ones at the end (the mark may miss the last ones)."""
     marked = np.flatnonzero(table.damaged)
     if len(marked) == 0 or marked[-1] < len(table) - _MARK_IS_OFF_BY:
         return len(table)
@@ -136,6 +136,7 @@ def _decode_ranges(path: PathLike, stream: Any, ranges: list[tuple[int, int]]) -
         return _Trial(order, frozenset())
     with open_media(path) as container:
         again = container.streams[stream.index]
+        only_stream(container, stream.index)
         walker = Walker(again)
         left = list(ranges)
         for number, packet in enumerate(container.demux(again)):
