@@ -77,7 +77,7 @@ class PacketReader:
         Not by decode times: those are guessed anew after a seek.
         """
         table = self._table
-        same = (table.pts[of] == packet.pts) & (table.size[of] == packet.size)
+        same: npt.NDArray[np.bool_] = (table.pts[of] == packet.pts) & (table.size[of] == packet.size)
         if packet.pos is not None:
             same &= (table.place[of] == packet.pos) | (table.place[of] == -1)
         return same
