@@ -13,6 +13,7 @@ import typer
 
 from vidpipe import __version__
 from vidpipe.cli import exit_codes
+from vidpipe.cli.probe import probe
 from vidpipe.errors import EngineError, VidpipeError
 
 app = typer.Typer(
@@ -38,6 +39,9 @@ def root(
     ] = False,
 ) -> None:
     """Answer questions about videos in bulk: exact frames in, one recorded answer a row out."""
+
+
+app.command()(probe)
 
 
 def main() -> None:
