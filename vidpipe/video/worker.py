@@ -1,0 +1,53 @@
+"""A child of the pool: does one job after another until its parent is gone.
+
+Started as `python -m vidpipe.video.worker DESCRIPTOR`, where the descriptor is one
+end of a socket pair.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import signal
+import socket
+import sys
+import traceback
+
+import cv2
+
+from vidpipe.errors import VidpipeError
+from vidpipe.video.channel import ChannelClosedError, JobFailedError, receive, send
+from vidpipe.video.decode import decode_frames
+
+READY = "ready"
+_PR_SET_PDEATHSIG = 1
+WARM = decode_frames
+"""Imported before the first job, so that a job's time limit does not pay for imports."""
+
+
+def main() -> None:
+    """Serve jobs `(function, args, kwargs)` with `(True, result)` or `(False, exception)`."""
+    # A hung decoder would never see that its parent died; the kernel does.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    cv2.setNumThreads(1)  # N children already use N cores
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    with channel, contextlib.suppress(ChannelClosedError, BrokenPipeError, ConnectionResetError):
+        send(channel, READY)
+        while True:
+            reply: tuple[bool, object]
+            try:
+                function, args, kwargs = receive(channel)
+                reply = (True, function(*args, **kwargs))
+            except ChannelClosedError:
+                raise
+            except VidpipeError as error:
+                reply = (False, error)
+            except Exception:  # noqa: BLE001  (whatever it is, the parent must hear of it)
+                reply = (False, JobFailedError(traceback.format_exc()))
+            send(channel, reply)
+            del reply  # frames would stay in memory until the next job is done
+
+
+if __name__ == "__main__":
+    main()
