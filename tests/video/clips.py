@@ -20,14 +20,16 @@ def write_blocks(
     codec: str = "libx264",
     pix_fmt: str = "yuv420p",
     times_ms: Sequence[int] | None = None,
+    rate: int = 10,
     options: Mapping[str, str] | None = None,
 ) -> Path:
     """A clip whose picture i carries numbers[i], shown at times_ms[i] (default: every 100 ms)."""
     width, height = size_wh
     with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=10, options=dict(options or {"g": "10", "bf": "2"}))
+        stream = container.add_stream(codec, rate=rate, options=dict(options or {"g": "10", "bf": "2"}))
         stream.width, stream.height, stream.pix_fmt = width, height, pix_fmt
-        stream.codec_context.time_base = Fraction(1, 1000)
+        if codec not in ("mpeg2video", "mpeg4"):  # these count in frames
+            stream.codec_context.time_base = Fraction(1, 1000)
         for place, number in enumerate(numbers):
             frame = av.VideoFrame.from_ndarray(blocks.draw(number, width, height), format="rgb24")
             frame.pts = times_ms[place] if times_ms is not None else place * 100
