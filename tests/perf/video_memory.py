@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
+import time
 from collections import deque
 from concurrent.futures import Future
 from pathlib import Path
@@ -65,6 +66,7 @@ def main() -> None:
                     assert waiting.popleft().result().pixels.any()
             while waiting:
                 assert waiting.popleft().result().pixels.any()
+            time.sleep(0.5)  # children give memory back after they have answered
             measured.append(resident_mib())
             print(f"{(step + 1) * tenth:6d} clips  {measured[-1]:8.1f} MiB")
         change = measured[-1] / measured[0] - 1

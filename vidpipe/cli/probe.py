@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from vidpipe.cli.probe_document import ProbeDocument
+    from vidpipe.video.pool import ClipPool
+    from vidpipe.video.probe import Probe
+
+_TIME_LIMIT_S = 600.0
 
 
 def probe(
@@ -21,8 +27,13 @@ def probe(
     outcome `error` and its kind; the exit code is 0 all the same, for that is the answer.
     """
     import json
+    import os
 
-    documents = [_document(file, timeline) for file in files]
+    from vidpipe.video.pool import ClipPool
+
+    # In children: a file on which a decoder crashes or hangs is an answer about that file.
+    with ClipPool(min(len(files), os.cpu_count() or 1)) as pool:
+        documents = [_document(file, found, timeline) for file, found in _start(pool, files)]
     if as_json:
         # `times_s` stands only where it was asked for; the other keys are always there.
         drop = None if timeline else {"times_s"}
@@ -33,15 +44,24 @@ def probe(
         typer.echo(_as_text(document))
 
 
-def _document(file: str, timeline: bool) -> ProbeDocument:
+def _start(pool: ClipPool, files: list[str]) -> list[tuple[str, Future[Probe]]]:
+    from vidpipe.video.probe import probe_name
+    from vidpipe.video.source import uri_or_name
+
+    return [
+        (file, pool.submit(probe_name, file, name=uri_or_name(file), time_limit_s=_TIME_LIMIT_S))
+        for file in files
+    ]
+
+
+def _document(file: str, probed: Future[Probe], timeline: bool) -> ProbeDocument:
     from vidpipe.cli.probe_document import ProbeDocument, ProbeError
     from vidpipe.errors import MediaError
-    from vidpipe.video.probe import probe as probe_file
-    from vidpipe.video.source import local_path, uri_or_name
+    from vidpipe.video.source import uri_or_name
 
     name = uri_or_name(file)
     try:
-        found = probe_file(local_path(file))
+        found = probed.result()
     except MediaError as error:
         return ProbeDocument(
             file=name, outcome="error", error=ProbeError(kind=error.kind, message=str(error))

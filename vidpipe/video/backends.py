@@ -7,9 +7,10 @@ those rules cannot differ from ours, and every frame's time is compared.
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import cv2
 import numpy as np
@@ -61,7 +62,7 @@ def unavailable(backend: BackendName) -> str | None:
     if backend != "torchcodec":
         return None
     try:
-        import torchcodec  # noqa: F401
+        importlib.import_module("torchcodec")
     except (ImportError, OSError, RuntimeError) as error:
         return f"torchcodec does not load ({str(error).splitlines()[0]})"
     return None
@@ -118,10 +119,9 @@ def _opencv(
 def _torchcodec(
     path: PathLike, places: npt.NDArray[np.int64], facts: Probe, threads: int
 ) -> tuple[npt.NDArray[np.uint8], list[float]]:
-    from torchcodec.decoders import VideoDecoder
-
+    decoders: Any = importlib.import_module("torchcodec.decoders")
     check_file(path)
-    decoder = VideoDecoder(
+    decoder = decoders.VideoDecoder(
         os.fsdecode(path), dimension_order="NHWC", num_ffmpeg_threads=threads, seek_mode="exact"
     )
     batch = decoder.get_frames_at(places.tolist())

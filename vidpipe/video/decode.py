@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import av
 import numpy as np
 import numpy.typing as npt
 
@@ -19,6 +21,8 @@ from vidpipe.video.reader import PacketReader
 from vidpipe.video.timeline import Timeline, read_timeline
 from vidpipe.video.walk import Decoded, Walker, spoiled
 
+_LIMIT_BYTES = 16 * 2**30
+"""One request's pixels: a header may claim any size."""
 # Decoders that can leave out a picture without harm to others, decided packet by packet.
 _SKIP_BY_PACKET = frozenset(("h264", "hevc", "mpeg1video", "mpeg2video", "mpeg4"))
 
@@ -61,7 +65,7 @@ def decode_frames(
         raise MediaError("bad_window", f"{name}: frames {_span(asked)} asked; it has {len(timeline)} from 0")
     places = np.unique(asked)
     packets = timeline.packet_of_frame[places]
-    pictures = _Pictures(packets, size_wh)
+    pictures = _Pictures(name, packets, size_wh)
     runs = plan_runs(timeline.packets, packets.tolist())
     pictures.collect(path, timeline, runs, threads, skip_unwanted=True)
     lost = packets[~pictures.sound]
@@ -88,7 +92,8 @@ def decode_frames(
 class _Pictures:
     """The pictures of chosen packets, as they come out of the decoder."""
 
-    def __init__(self, packets: npt.NDArray[np.int64], size_wh: tuple[int, int] | None) -> None:
+    def __init__(self, name: str, packets: npt.NDArray[np.int64], size_wh: tuple[int, int] | None) -> None:
+        self._name = name
         self._slot_of_packet = {int(packet): slot for slot, packet in enumerate(packets)}
         self._size_wh = size_wh
         self._writer: RgbWriter | None = None
@@ -124,8 +129,9 @@ class _Pictures:
         kept: list[int] = []
         for picture in pictures:
             if picture.packet in wanted:
-                self._write(picture.frame, self._slot_of_packet[picture.packet])
-                kept.append(picture.packet)
+                with suppress(av.error.FFmpegError):  # no conversion for what its damaged header claims
+                    self._write(picture.frame, self._slot_of_packet[picture.packet])
+                    kept.append(picture.packet)
         return kept
 
     def _write(self, frame: Any, slot: int) -> None:
@@ -134,6 +140,13 @@ class _Pictures:
             display_wh = orientation.display_wh(self._stored_wh)
             self._writer = RgbWriter(orientation, display_wh)
             width, height = self._size_wh or display_wh
+            needed = len(self.sound) * height * width * 3
+            if needed > _LIMIT_BYTES:
+                raise MediaError(
+                    "too_large",
+                    f"{self._name}: {len(self.sound)} frames of {width} x {height} need"
+                    f" {needed / 2**30:.0f} GiB; ask for fewer or smaller ones",
+                )
             self.pixels = np.empty((len(self.sound), height, width, 3), np.uint8)
         self._writer.write(frame, self.pixels[slot])
 

@@ -8,7 +8,8 @@ from typing import Any
 from vidpipe.errors import MediaError
 from vidpipe.video.container import PathLike, display_name, open_media
 from vidpipe.video.orientation import orientation_of_frame
-from vidpipe.video.packets import is_flush, read_packets
+from vidpipe.video.packets import StreamPackets, read_packets
+from vidpipe.video.source import local_path
 from vidpipe.video.streams import choose_stream
 from vidpipe.video.timeline import Timeline, build_timeline
 from vidpipe.video.walk import Walker
@@ -78,11 +79,14 @@ def probe(path: PathLike) -> Probe:
         )
 
 
+def probe_name(name: str) -> Probe:
+    """Return `probe` of the file that `name`, a path or a `file://` URI, means."""
+    return probe(local_path(name))
+
+
 def _first_picture(container: Any, stream: Any) -> Any | None:
     walker = Walker(stream)
-    for number, packet in enumerate(container.demux(stream)):
-        if is_flush(packet):
-            break
+    for number, packet in enumerate(StreamPackets(container, stream)):
         for picture in walker.feed(number, packet):
             return picture.frame
     for picture in walker.finish():

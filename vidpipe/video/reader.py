@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vidpipe.video.container import PathLike, open_media
-from vidpipe.video.packets import NO_TICKS, PacketTable, is_flush, only_stream
+from vidpipe.video.packets import NO_TICKS, PacketTable, StreamPackets
 from vidpipe.video.plan import Run, can_seek, seek_pays
 
 
@@ -58,17 +58,12 @@ class PacketReader:
             self._position += 1
 
     def _next(self) -> Any | None:
-        try:
-            packet = next(self._packets, None)
-        except (av.error.FFmpegError, OSError):
-            return None
-        return None if packet is None or is_flush(packet) or self._position >= len(self._table) else packet
+        return None if self._position >= len(self._table) else next(self._packets, None)
 
     def _open(self) -> None:
         # What was opened before stays open: the caller's decoder came from it.
         self._container = self._stack.enter_context(open_media(self._path))
-        only_stream(self._container, self._stream_index)
-        self._packets: Iterator[Any] = self._container.demux(self._container.streams[self._stream_index])
+        self._packets: Iterator[Any] = self._demux()
         self._position = 0
 
     def _matches(self, packet: Any, of: slice) -> npt.NDArray[np.bool_]:
@@ -82,6 +77,9 @@ class PacketReader:
             same &= (table.place[of] == packet.pos) | (table.place[of] == -1)
         return same
 
+    def _demux(self) -> StreamPackets:
+        return StreamPackets(self._container, self._container.streams[self._stream_index])
+
     def _start_over(self) -> None:
         self._seekable = False
         self._open()
@@ -94,9 +92,12 @@ class PacketReader:
         stream = self._container.streams[self._stream_index]
         try:
             self._container.seek(ticks, stream=stream, backward=True)
-            self._packets = self._container.demux(stream)
-            first = next(self._packets)
-        except (av.error.FFmpegError, OSError, StopIteration):
+        except (av.error.FFmpegError, OSError):
+            self._start_over()
+            return
+        self._packets = self._demux()
+        first = next(self._packets, None)
+        if first is None:
             self._start_over()
             return
         landed = self._matches(first, slice(None)).nonzero()[0]

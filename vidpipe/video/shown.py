@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vidpipe.video.container import PathLike, open_media
-from vidpipe.video.packets import NO_TICKS, PacketTable, is_flush, only_stream
+from vidpipe.video.packets import NO_TICKS, PacketTable, StreamPackets
 from vidpipe.video.walk import Walker, spoiled
 
 _FIELD_TRIAL_PACKETS = 32
@@ -136,20 +136,18 @@ def _decode_ranges(path: PathLike, stream: Any, ranges: list[tuple[int, int]]) -
         return _Trial(order, frozenset())
     with open_media(path) as container:
         again = container.streams[stream.index]
-        only_stream(container, stream.index)
         walker = Walker(again)
         left = list(ranges)
-        for number, packet in enumerate(container.demux(again)):
-            start, end = left[0]
-            if number >= end:
+        for number, packet in enumerate(StreamPackets(container, again)):
+            if number == left[0][1]:
                 order += [(d.packet, _ticks(d.frame)) for d in walker.finish()]
                 walker.restart()
                 left.pop(0)
                 if not left:
                     break
-            elif number >= start and not is_flush(packet):
+            if number >= left[0][0]:
                 order += [(d.packet, _ticks(d.frame)) for d in walker.feed(number, packet)]
-        else:
+        if left:
             order += [(d.packet, _ticks(d.frame)) for d in walker.finish()]
     return _Trial(order, frozenset(walker.failed))
 

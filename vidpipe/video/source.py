@@ -27,6 +27,7 @@ def local_path(name: str) -> str:
     scheme = scheme_of(name)
     if scheme is None:
         return name
+    name = uri_or_name(name)  # printable, for the messages
     if scheme != "file":
         raise MediaError("protocol", f"{name}: {scheme}:// is not allowed; add it to `media.schemes`")
     parts = urlsplit(name)

@@ -29,6 +29,7 @@ def main() -> None:
     """Serve jobs `(function, args, kwargs)` with `(True, result)` or `(False, exception)`."""
     # A hung decoder would never see that its parent died; the kernel does.
     libc = ctypes.CDLL(None)
+    trim = getattr(libc, "malloc_trim", None)  # glibc only
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     cv2.setNumThreads(1)  # N children already use N cores
@@ -48,7 +49,8 @@ def main() -> None:
                 reply = (False, JobFailedError(traceback.format_exc()))
             send(channel, reply)
             del reply  # frames would stay in memory until the next job is done
-            libc.malloc_trim(0)  # clips of many sizes leave holes that glibc keeps, some MB a thousand clips
+            if trim is not None:
+                trim(0)  # clips of many sizes leave holes that glibc keeps, some MB a thousand clips
 
 
 if __name__ == "__main__":
