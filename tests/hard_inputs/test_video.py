@@ -119,6 +119,11 @@ def test_error_kind(case: dict[str, Any], folder: Path) -> None:
     assert Path(case["file"]).name in str(error.value)
 
 
+@pytest.mark.parametrize(("name", "word"), [("hdr10.mp4", "hdr: PQ"), ("interlaced.mpg", "interlaced:")])
+def test_probe_notes(name: str, word: str, folder: Path) -> None:
+    assert any(note.startswith(word) for note in probe(folder / name).notes)
+
+
 def test_a_name_may_be_bytes(folder: Path) -> None:
     name = os.fsencode(folder / "names" / "latin1_\udce9.mp4")
     assert probe(name).frames == 3

@@ -14,9 +14,9 @@ import numpy as np
 from vidpipe.video.packets import NO_TICKS, PacketTable
 
 _READ_S_PER_PACKET = 3e-6
-_READ_S_PER_BYTE = 1e-9
-_SEEK_S = 5e-4
-"""Measured with PyAV 18 on local MP4 files in the page cache (docs/performance.md)."""
+_READ_S_PER_BYTE = 3e-10
+_SEEK_S = 2e-4
+"""Measured by tests/perf/video_costs.py on a local MP4 file in the page cache."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from vidpipe.video.streams import choose_stream
 from vidpipe.video.timeline import Timeline, build_timeline
 from vidpipe.video.walk import Walker
 
+_HDR = {16: "PQ (SMPTE ST 2084)", 18: "HLG (ARIB STD-B67)"}  # transfer characteristics of ITU-T H.273
+_PROGRESSIVE = 1  # AV_FIELD_PROGRESSIVE; above it are the interlaced orders
+
 
 @dataclass(frozen=True)
 class Probe:
@@ -62,6 +65,10 @@ def probe(path: PathLike) -> Probe:
             notes.append(
                 f"pixel aspect: {aspect.numerator}:{aspect.denominator} is stated; frames keep stored pixels"
             )
+        if context.color_trc in _HDR:
+            notes.append(f"hdr: {_HDR[context.color_trc]}; colours are not tone-mapped")
+        if context.field_order > _PROGRESSIVE:
+            notes.append("interlaced: the two fields of a frame stay woven")
         return Probe(
             stream_index=stream.index,
             codec=context.codec.canonical_name,
