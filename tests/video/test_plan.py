@@ -63,6 +63,14 @@ def test_a_leading_picture_is_entered_one_key_earlier() -> None:
     assert entry_packet(open_group, 6) == 3
 
 
+@given(closed_groups(), st.data())
+def test_stepping_back_starts_at_an_earlier_key(packets: PacketTable, data: st.DataObject) -> None:
+    number = data.draw(st.integers(0, len(packets) - 1))
+    keys = [int(key) for key in np.flatnonzero(packets.key) if key <= number]
+    back = data.draw(st.integers(0, 10))
+    assert entry_packet(packets, number, back) == (keys[-1 - back] if back < len(keys) else 0)
+
+
 def test_without_times_the_walk_starts_at_the_start() -> None:
     assert entry_packet(table([NO_TICKS] * 5, {0, 3}), 4) == 0
 

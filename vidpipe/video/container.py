@@ -7,6 +7,7 @@ hosts. Here a name is only ever a local file (any bytes), the single protocol is
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 from collections.abc import Iterator
@@ -33,8 +34,10 @@ _FORMATS_THAT_OPEN_MORE = frozenset(
 # FFmpeg draws text files as pictures: a log is not a video.
 _FORMATS_OF_TEXT_ART = frozenset(("tty", "bin", "xbin", "adf", "idf"))
 
-# FFmpeg prints to stderr what vidpipe reports as errors and notes.
-av.logging.set_level(None)
+# FFmpeg's error lines are listened to (see walk), and vidpipe says in its own words what they mean.
+av.logging.set_level(av.logging.ERROR)
+logging.getLogger("libav").addHandler(logging.NullHandler())
+logging.getLogger("libav").propagate = False
 # A second failure with the same words must be heard too (see walk).
 av.logging.set_skip_repeated(False)
 

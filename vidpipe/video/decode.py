@@ -66,12 +66,7 @@ def decode_frames(
     places = np.unique(asked)
     packets = timeline.packet_of_frame[places]
     pictures = _Pictures(name, packets, size_wh)
-    runs = plan_runs(timeline.packets, packets.tolist())
-    pictures.collect(path, timeline, runs, threads, skip_unwanted=True)
-    lost = packets[~pictures.sound]
-    if len(lost):
-        # A key frame may be none, or skipping may have taken a needed picture: the long way is always right.
-        pictures.collect(path, timeline, [Run(0, int(lost.max()))], threads, skip_unwanted=False)
+    _collect_all(pictures, path, timeline, packets, threads)
     slots = np.searchsorted(places, asked)
     kept = slots[pictures.sound[slots]]
     if pictures.pixels is None or len(kept) == 0:
@@ -89,6 +84,31 @@ def decode_frames(
     return Frames(pixels, shown, timeline.times_s[shown], missing, tuple(notes))
 
 
+def _collect_all(
+    pictures: _Pictures, path: PathLike, timeline: Timeline, packets: npt.NDArray[np.int64], threads: int
+) -> None:
+    """Get the pictures of `packets`, by the short way first.
+
+    A key frame may be none, or skipping may have taken a needed picture: what did not
+    come is tried again from earlier and earlier, without skipping. A packet that fails
+    in the same way from there is damaged, and its pictures are given up.
+    """
+    table = timeline.packets
+    runs = plan_runs(table, packets.tolist())
+    failed = pictures.collect(path, timeline, runs, threads, skip_unwanted=True)
+    lost = packets[~pictures.sound]
+    keys_back = 1
+    while len(lost):
+        runs = plan_runs(table, lost.tolist(), keys_back)
+        failed_again = pictures.collect(path, timeline, runs, threads, skip_unwanted=False)
+        damaged = spoiled(table, failed & failed_again)
+        lost = packets[~pictures.sound & ~damaged[packets]]
+        if all(run.first == 0 for run in runs):
+            return
+        failed = failed_again
+        keys_back *= 2
+
+
 class _Pictures:
     """The pictures of chosen packets, as they come out of the decoder."""
 
@@ -103,8 +123,8 @@ class _Pictures:
 
     def collect(
         self, path: PathLike, timeline: Timeline, runs: Sequence[Run], threads: int, *, skip_unwanted: bool
-    ) -> None:
-        """Decode `runs` and keep the sound pictures among those not there yet."""
+    ) -> set[int]:
+        """Decode `runs`, keep the sound pictures among those not there yet; returns which packets failed."""
         wanted = {packet for packet, slot in self._slot_of_packet.items() if not self.sound[slot]}
         table = timeline.packets
         came: list[int] = []
@@ -124,6 +144,7 @@ class _Pictures:
         bad = spoiled(table, walker.failed)
         for packet in came:
             self.sound[self._slot_of_packet[packet]] = not bad[packet]
+        return walker.failed
 
     def _keep(self, pictures: Iterator[Decoded], wanted: set[int]) -> list[int]:
         kept: list[int] = []

@@ -27,11 +27,14 @@ class Run:
     last: int
 
 
-def plan_runs(table: PacketTable, wanted: Iterable[int]) -> list[Run]:
-    """Return the fewest packets to decode for the pictures of packets `wanted`, in file order, apart."""
+def plan_runs(table: PacketTable, wanted: Iterable[int], keys_back: int = 0) -> list[Run]:
+    """Return the fewest packets to decode for the pictures of packets `wanted`, in file order, apart.
+
+    With `keys_back` each run starts that many key frames earlier.
+    """
     runs: list[Run] = []
     for number in sorted(set(wanted)):
-        entry = entry_packet(table, number)
+        entry = entry_packet(table, number, keys_back)
         if runs and entry <= runs[-1].last + 1:
             runs[-1] = Run(runs[-1].first, number)
         else:
@@ -39,20 +42,19 @@ def plan_runs(table: PacketTable, wanted: Iterable[int]) -> list[Run]:
     return runs
 
 
-def entry_packet(table: PacketTable, number: int) -> int:
+def entry_packet(table: PacketTable, number: int, keys_back: int = 0) -> int:
     """Return the packet where decoding must start for the picture of packet `number`.
 
     The last key frame at or before it, but for a picture shown before that key
-    frame, which refers back across it, the one before. 0 where times are not
-    stated: which pictures refer back is then unknown.
+    frame, which refers back across it, the one before; `keys_back` earlier still. 0
+    where times are not stated: which pictures refer back is then unknown.
     """
     keys = np.flatnonzero(table.key[: number + 1])
-    for key in keys[::-1]:
-        if table.pts[number] == NO_TICKS or table.pts[key] == NO_TICKS:
-            return 0
-        if table.pts[number] >= table.pts[key]:
-            return int(key)
-    return 0
+    if table.pts[number] == NO_TICKS or (table.pts[keys] == NO_TICKS).any():
+        return 0
+    usable = np.flatnonzero(table.pts[keys] <= table.pts[number])
+    at = int(usable[-1]) - keys_back if len(usable) else -1
+    return int(keys[at]) if at >= 0 else 0
 
 
 def seek_pays(table: PacketTable, position: int, target: int) -> bool:

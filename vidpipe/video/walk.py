@@ -68,14 +68,11 @@ class Walker:
 
     def _decode_listening(self, packet: Any) -> tuple[list[Any], bool]:
         # Many decoders conceal damage, report success and say so only in the log.
-        av.logging.set_level(av.logging.ERROR)
         try:
             with av.logging.Capture(local=self._context.thread_count == 1) as lines:
                 return self._context.decode(packet), bool(lines)
         except (av.error.FFmpegError, OSError):
             return [], True
-        finally:
-            av.logging.set_level(None)
 
 
 def spoiled(table: PacketTable, failed: Iterable[int]) -> npt.NDArray[np.bool_]:
