@@ -31,9 +31,7 @@ def draw(number: int, width: int, height: int) -> npt.NDArray[np.uint8]:
 def read(picture: npt.NDArray[np.uint8]) -> int | None:
     """The number that `picture` carries; None when it is turned, mirrored or spoiled."""
     grey = picture.astype(np.float64).mean(axis=2)
-    levels = np.array(
-        [_middle(cell) for row in np.array_split(grey, 4) for cell in np.array_split(row, 4, axis=1)]
-    )
+    levels = np.array([_middle(cell) for row in np.array_split(grey, 4) for cell in np.array_split(row, 4, axis=1)])
     white, right, left, corner = levels[[0, 3, 12, 15]]
     upright = white > 170 and right < 90 and left < 90 and 60 < corner < min(215, white - 20)
     bits = (levels[_BIT_CELLS] > MIDDLE).astype(int)

@@ -89,9 +89,7 @@ def seek_each(path: Path, times_s: list[float]) -> None:
     """One run of the ffmpeg program a frame."""
     for time_s in times_s:
         output = ["-frames:v", "1", "-pix_fmt", "rgb24", "-f", "rawvideo", "-y", "/dev/null"]
-        subprocess.run(
-            [*FFMPEG, "-ss", f"{max(0, time_s - 0.001):.6f}", "-i", path, "-an", *output], check=True
-        )
+        subprocess.run([*FFMPEG, "-ss", f"{max(0, time_s - 0.001):.6f}", "-i", path, "-an", *output], check=True)
 
 
 def process_start_s(count: int) -> float:

@@ -31,9 +31,7 @@ def test_same_frames_and_times(backend: BackendName, times_ms: list[int] | None,
     assert ours.times_s.tolist() == theirs.times_s.tolist()
 
 
-@pytest.mark.parametrize(
-    "name", ["edit_trim.mp4", "ts_concat.ts", "raw.h264", "trunc_faststart.mp4", "two_video.mkv"]
-)
+@pytest.mark.parametrize("name", ["edit_trim.mp4", "ts_concat.ts", "raw.h264", "trunc_faststart.mp4", "two_video.mkv"])
 def test_files_that_others_read_wrongly_are_refused(backend: BackendName, name: str) -> None:
     with pytest.raises(CapabilityError, match="use pyav"):
         decode_with(backend, HARD / name, [0])

@@ -72,9 +72,7 @@ def test_an_unusable_index_costs_only_time(clip: Path, tmp_path: Path, reads: li
     assert len(reads) == 2
 
 
-def test_the_index_stays_within_its_limit(
-    tmp_path: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_index_stays_within_its_limit(tmp_path: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     index = tmp_path / "index.sqlite"
     clips = [write_blocks(tmp_path / f"{n}.mp4", numbers=range(3)) for n in range(6)]
     monkeypatch.setattr(cache, "_LIMIT_BYTES", 4 * len(cache.pack(read_timeline(clips[0]))))

@@ -15,9 +15,7 @@ def test_stated_times_are_kept(times: list[float]) -> None:
 
 
 @given(count=st.integers(3, 60), start=st.floats(-100, 100), step=st.floats(0.001, 10), data=st.data())
-def test_steady_times_are_restored_from_any_two(
-    count: int, start: float, step: float, data: st.DataObject
-) -> None:
+def test_steady_times_are_restored_from_any_two(count: int, start: float, step: float, data: st.DataObject) -> None:
     whole = start + step * np.arange(count)
     known = data.draw(st.sets(st.integers(0, count - 1), min_size=2))
     holes = np.where(np.isin(np.arange(count), list(known)), whole, np.nan)

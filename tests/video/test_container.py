@@ -41,9 +41,7 @@ def test_playlists_are_refused(name: str, suffix: str, tmp_path: Path) -> None:
     assert kind_of(playlist) in (("protocol", "not_media") if "comment" in name else ("protocol",))
 
 
-@pytest.mark.parametrize(
-    "prefix", ["http://127.0.0.1:{port}/a.mp4", "concat:{file}|{file}", "tcp://127.0.0.1:{port}"]
-)
+@pytest.mark.parametrize("prefix", ["http://127.0.0.1:{port}/a.mp4", "concat:{file}|{file}", "tcp://127.0.0.1:{port}"])
 def test_ffmpeg_opens_no_protocol_of_its_own(prefix: str, tmp_path: Path) -> None:
     clip = write_blocks(tmp_path / "clip.mp4", numbers=range(3))
     came: list[bool] = []

@@ -92,9 +92,7 @@ def test_the_folder_stays_within_its_limit_and_keeps_what_is_in_use(tmp_path: Pa
 
 
 def test_a_clip_larger_than_the_folder_is_refused(tmp_path: Path) -> None:
-    assert (
-        kind_of(sources(tmp_path, "memory", limit_bytes=10), memory_clip("big.mp4", bytes(11))) == "too_large"
-    )
+    assert kind_of(sources(tmp_path, "memory", limit_bytes=10), memory_clip("big.mp4", bytes(11))) == "too_large"
 
 
 def test_a_fetch_that_broke_off_leaves_no_half_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,7 @@ MATRIX = {"bt601": 6, "bt709": 1, "bt2020": 9}
 
 def colourful(path: Path, pix_fmt: str, matrix: str, full_range: bool) -> Path:
     rng = np.random.default_rng(7)
-    picture = cv2.resize(
-        rng.integers(0, 256, (12, 17, 3), np.uint8), (170, 122), interpolation=cv2.INTER_CUBIC
-    )
+    picture = cv2.resize(rng.integers(0, 256, (12, 17, 3), np.uint8), (170, 122), interpolation=cv2.INTER_CUBIC)
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=10, options={"crf": "8"})
         stream.width, stream.height, stream.pix_fmt = 170, 122, pix_fmt

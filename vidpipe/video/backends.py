@@ -100,15 +100,11 @@ def _opencv(
         wanted = set(places.tolist())
         for index in range(int(places[-1]) + 1):
             if not capture.grab():
-                raise CapabilityError(
-                    f"backend opencv: {display_name(path)}: ends before frame {index}; use pyav"
-                )
+                raise CapabilityError(f"backend opencv: {display_name(path)}: ends before frame {index}; use pyav")
             if index in wanted:
                 ok, bgr = capture.retrieve()
                 if not ok or bgr.shape != pixels.shape[1:]:
-                    raise CapabilityError(
-                        f"backend opencv: {display_name(path)}: frame {index} fails; use pyav"
-                    )
+                    raise CapabilityError(f"backend opencv: {display_name(path)}: frame {index} fails; use pyav")
                 cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB, dst=pixels[len(times_s)])
                 times_s.append(capture.get(cv2.CAP_PROP_POS_MSEC) / 1000)
     finally:

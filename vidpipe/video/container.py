@@ -90,9 +90,7 @@ def open_media(path: PathLike) -> Iterator[Any]:
         raise _open_error(name, head, error) from None
     try:
         if container.format.name.endswith("_pipe"):
-            raise MediaError(
-                "not_media", f"{name}: is a still picture ({container.format.name}), not a video"
-            )
+            raise MediaError("not_media", f"{name}: is a still picture ({container.format.name}), not a video")
         if container.format.name == "avi":
             # AVI has no presentation times; those that FFmpeg makes up are wrong for reordered pictures.
             container.flags &= ~Flags.gen_pts.value
@@ -111,9 +109,7 @@ def _open_error(name: str, head: bytes, error: Exception) -> MediaError:
             f"{name}: starts like a video, but FFmpeg cannot open it ({reason}); the index is missing"
             " or damaged, fetch the file again",
         )
-    return MediaError(
-        "not_media", f"{name}: starts with {head[:16]!r}, which is no known video format ({reason})"
-    )
+    return MediaError("not_media", f"{name}: starts with {head[:16]!r}, which is no known video format ({reason})")
 
 
 def _read_head(path: PathLike) -> bytes:
@@ -121,9 +117,7 @@ def _read_head(path: PathLike) -> bytes:
         with open(path, "rb") as file:  # noqa: PTH123
             return file.read(4096)
     except OSError as error:
-        raise MediaError(
-            "not_openable", f"{display_name(path)}: {error.strerror}; check the file's rights"
-        ) from None
+        raise MediaError("not_openable", f"{display_name(path)}: {error.strerror}; check the file's rights") from None
 
 
 @cache

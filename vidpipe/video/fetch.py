@@ -161,7 +161,5 @@ def _explained(name: str) -> Iterator[None]:
         raise MediaError("not_openable", f"{name}: {error}; `pip install 'vidpipe[remote]'`") from None
     except MediaError:
         raise
-    except Exception as error:  # noqa: BLE001  (every back end has its own exceptions)
-        raise MediaError(
-            "not_openable", f"{name}: cannot be fetched ({type(error).__name__}: {error})"
-        ) from None
+    except Exception as error:  # every back end has its own exceptions
+        raise MediaError("not_openable", f"{name}: cannot be fetched ({type(error).__name__}: {error})") from None

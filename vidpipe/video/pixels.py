@@ -51,9 +51,7 @@ class RgbWriter:
                 out_wh,
                 interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC,
             )
-        cv2.cvtColor(
-            shown if shown.flags.c_contiguous else np.ascontiguousarray(shown), cv2.COLOR_BGR2RGB, dst=out
-        )
+        cv2.cvtColor(shown if shown.flags.c_contiguous else np.ascontiguousarray(shown), cv2.COLOR_BGR2RGB, dst=out)
 
     def _convert(self, frame: Any) -> Any:
         width, height = self._stored_wh

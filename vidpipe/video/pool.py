@@ -104,7 +104,7 @@ class ClipPool:
             try:
                 child = child or self._start()
                 result = child.run(job)
-            except BaseException as error:  # noqa: BLE001  (it belongs to the waiting caller)
+            except BaseException as error:  # it belongs to the waiting caller
                 # Killed by close(): says nothing about the clip.
                 job.future.set_exception(CancelledError("the pool was closed") if self._closed else error)
             else:

@@ -62,9 +62,7 @@ def probe(path: PathLike) -> Probe:
             notes.append(f"rotation: {rest_deg:.0f} degrees beyond a quarter turn are not applied")
         aspect = context.sample_aspect_ratio
         if aspect and aspect != 1:
-            notes.append(
-                f"pixel aspect: {aspect.numerator}:{aspect.denominator} is stated; frames keep stored pixels"
-            )
+            notes.append(f"pixel aspect: {aspect.numerator}:{aspect.denominator} is stated; frames keep stored pixels")
         if context.color_trc in _HDR:
             notes.append(f"hdr: {_HDR[context.color_trc]}; colours are not tone-mapped")
         if context.field_order > _PROGRESSIVE:

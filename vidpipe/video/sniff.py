@@ -48,9 +48,7 @@ _MEDIA_STARTS = (
     b"\x89PNG",
     b"\xff\xd8\xff",
 )
-MP4_BOXES = frozenset(
-    (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot", b"moof", b"styp", b"sidx")
-)
+MP4_BOXES = frozenset((b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot", b"moof", b"styp", b"sidx"))
 
 
 def playlist_kind(head: bytes) -> str | None:

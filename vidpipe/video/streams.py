@@ -21,9 +21,7 @@ def choose_stream(container: Any, name: str) -> Any:
     then the lower index. MediaError `no_video_stream` or `unsupported_codec`.
     """
     candidates = [
-        s
-        for s in container.streams
-        if s.type == "video" and not Disposition(s.disposition) & _NEVER_THE_VIDEO
+        s for s in container.streams if s.type == "video" and not Disposition(s.disposition) & _NEVER_THE_VIDEO
     ]
     if not candidates:
         found = ", ".join(f"{s.index}: {s.type}" for s in container.streams) or "none"

@@ -56,18 +56,16 @@ class Timeline:
     def window(self, start_s: float | None, end_s: float | None) -> tuple[int, int]:
         """Return the half-open index range of the frames with start_s <= time < end_s.
 
-        None leaves an end open. MediaError `bad_window` when the window is reversed,
-        negative or not finite, or holds no frame.
+        None leaves an end open. MediaError `bad_window` when the window is reversed, not
+        finite, negative (before the first frame, in files that start below 0), or holds
+        no frame.
         """
+        earliest_s = min(0.0, float(self.times_s[0]))
         for name, value in (("start", start_s), ("end", end_s)):
-            if value is not None and not (np.isfinite(value) and value >= 0):
-                raise MediaError(
-                    "bad_window", f"window {name} {value} s: give a finite number of seconds >= 0"
-                )
+            if value is not None and not (np.isfinite(value) and value >= earliest_s):
+                raise MediaError("bad_window", f"window {name} {value} s: give a finite number of seconds >= 0")
         if start_s is not None and end_s is not None and end_s <= start_s:
-            raise MediaError(
-                "bad_window", f"window [{start_s}, {end_s}) s ends before it starts; swap the two"
-            )
+            raise MediaError("bad_window", f"window [{start_s}, {end_s}) s ends before it starts; swap the two")
         # Joined recordings go back in time: there the running time counts, so that the range stays one piece.
         times = self.times_s[0] + self.elapsed_s
         # Half a microsecond: 3.3 stands for the frame at 3.3 s, also when its time is 3.3000000000000003.
@@ -98,9 +96,7 @@ def build_timeline(path: PathLike, stream: Any, table: PacketTable) -> Timeline:
     """Make the timeline of `stream` (opened from `path`, all its packets read into `table`)."""
     name = display_name(path)
     if len(table) == 0:
-        raise MediaError(
-            "truncated", f"{name}: the header is there, but no frame of the video; fetch it again"
-        )
+        raise MediaError("truncated", f"{name}: the header is there, but no frame of the video; fetch it again")
     header_fps = float(stream.average_rate or stream.base_rate or _FALLBACK_FPS)
     cut_off = _frames_cut_off(path, stream, table)
     shown = shown_packets(path, stream, table)

@@ -48,7 +48,7 @@ def main() -> None:
                 raise
             except VidpipeError as error:
                 reply = (False, error)
-            except Exception:  # noqa: BLE001  (whatever it is, the parent must hear of it)
+            except Exception:  # whatever it is, the parent must hear of it
                 reply = (False, JobFailedError(traceback.format_exc()))
             send(channel, reply)
             # Frames would stay until the next job is done, PyAV's objects, which refer to each other
