@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from vidpipe.errors import MEDIA_KINDS, MediaError
+from vidpipe.errors import MediaError, MediaKind
 from vidpipe.video.decode import decode_frames
 from vidpipe.video.probe import probe
 
@@ -40,6 +41,6 @@ def test_mutated(source: Path, tmp_path: Path) -> None:
             timeline = probe(path).timeline
             frames = decode_frames(path, [0, len(timeline) - 1], timeline=timeline)
         except MediaError as error:
-            assert error.kind in MEDIA_KINDS
+            assert error.kind in get_args(MediaKind)
         else:
             assert len(frames.indices) + frames.missing == 2
