@@ -46,11 +46,17 @@ def test_elapsed_closes_a_jump_back_by_one_step() -> None:
 @given(st.integers(3, 300), st.sampled_from([23.976, 24, 25, 29.97, 30, 50, 59.94, 60]))
 def test_rounding_to_the_clock_is_no_variable_rate(count: int, fps: float) -> None:
     ticks = np.round(np.arange(count) / fps * 1000)
-    assert not clock.is_variable(ticks / 1000, 0.001)
+    assert not clock.is_variable(ticks / 1000, 0.001, holes=False)
 
 
 @given(st.integers(4, 100), st.integers(1, 90))
 def test_one_long_hold_is_a_variable_rate(count: int, at: int) -> None:
     times = np.arange(count) / 25
     times[min(at, count - 1) :] += 2
-    assert clock.is_variable(times, 1 / 90000)
+    assert clock.is_variable(times, 1 / 90000, holes=False)
+
+
+@given(st.sets(st.integers(0, 99), max_size=40))
+def test_missing_frames_make_no_variable_rate(gone: set[int]) -> None:
+    times = np.array([t / 25 for t in range(100) if t not in gone])
+    assert not clock.is_variable(times, 0.001, holes=True)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidpipe.video.packets import NO_TICKS, PacketTable
-from vidpipe.video.plan import can_seek, entry_packet, plan_runs, seek_pays
+from vidpipe.video.plan import can_seek, plan_runs, seek_pays
 from vidpipe.video.walk import spoiled
 
 
@@ -26,6 +26,12 @@ def table(pts: list[int], keys: set[int], size: int = 1000) -> PacketTable:
         damaged=nothing,
         read_error=False,
     )
+
+
+def entry_packet(packets: PacketTable, number: int, keys_back: int = 0) -> int:
+    (run,) = plan_runs(packets, [number], keys_back)
+    assert run.last == number
+    return run.first
 
 
 @st.composite

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from vidpipe.video.packets import NO_TICKS, PacketTable
 
@@ -33,8 +34,9 @@ def plan_runs(table: PacketTable, wanted: Iterable[int], keys_back: int = 0) -> 
     With `keys_back` each run starts that many key frames earlier.
     """
     runs: list[Run] = []
+    keys = np.flatnonzero(table.key)
     for number in sorted(set(wanted)):
-        entry = entry_packet(table, number, keys_back)
+        entry = _entry(table, keys, number, keys_back)
         if runs and entry <= runs[-1].last + 1:
             runs[-1] = Run(runs[-1].first, number)
         else:
@@ -42,19 +44,21 @@ def plan_runs(table: PacketTable, wanted: Iterable[int], keys_back: int = 0) -> 
     return runs
 
 
-def entry_packet(table: PacketTable, number: int, keys_back: int = 0) -> int:
+def _entry(table: PacketTable, keys: npt.NDArray[np.int64], number: int, keys_back: int) -> int:
     """Return the packet where decoding must start for the picture of packet `number`.
 
     The last key frame at or before it, but for a picture shown before that key
     frame, which refers back across it, the one before; `keys_back` earlier still. 0
     where times are not stated: which pictures refer back is then unknown.
     """
-    keys = np.flatnonzero(table.key[: number + 1])
-    if table.pts[number] == NO_TICKS or (table.pts[keys] == NO_TICKS).any():
+    shown_at = table.pts[number]
+    at = int(np.searchsorted(keys, number, side="right")) - 1
+    while at >= 0 and table.pts[keys[at]] > shown_at:
+        at -= 1
+    at -= keys_back
+    if at < 0 or NO_TICKS in (shown_at, table.pts[keys[at]]):
         return 0
-    usable = np.flatnonzero(table.pts[keys] <= table.pts[number])
-    at = int(usable[-1]) - keys_back if len(usable) else -1
-    return int(keys[at]) if at >= 0 else 0
+    return int(keys[at])
 
 
 def seek_pays(table: PacketTable, position: int, target: int) -> bool:

@@ -7,6 +7,7 @@ MediaError `corrupt` or `timeout`, and the others do not notice.
 
 from __future__ import annotations
 
+import os
 import queue
 import select
 import signal
@@ -137,10 +138,12 @@ class _Child:
 
     def __init__(self) -> None:
         self._channel, theirs = socket.socketpair()
-        command = [sys.executable, "-m", "vidpipe.video.worker", str(theirs.fileno())]
+        # Modules come from where ours do (-P: and never from the folder that we happen to stand in).
+        command = [sys.executable, "-P", "-m", "vidpipe.video.worker", str(theirs.fileno())]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         with theirs:
             # A process group of its own: Ctrl-C in a terminal must not kill it behind our back.
-            self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], process_group=0)
+            self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], process_group=0, env=environment)
         self.alive = True
 
     def wait_until_ready(self) -> None:

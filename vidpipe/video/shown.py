@@ -164,10 +164,14 @@ def _by_decoding(path: PathLike, stream: Any, table: PacketTable, fields: bool) 
     if not fields:
         bad |= _undelivered(table, trial)
     sound = [(packet, ticks) for packet, ticks in trial.order if not bad[packet]]
+    # A frame is known by its packet: of several from one packet only the first can be named.
+    named: dict[int, int] = {}
+    for packet, ticks in sound:
+        named.setdefault(packet, ticks)
     return Shown(
-        packets=np.array([packet for packet, _ in sound], np.int64),
-        ticks=np.array([ticks for _, ticks in sound], np.int64),
-        missing=int((bad & ~table.hidden).sum()),
+        packets=np.array(list(named), np.int64),
+        ticks=np.array(list(named.values()), np.int64),
+        missing=int((bad & ~table.hidden).sum()) + len(sound) - len(named),
     )
 
 

@@ -129,7 +129,7 @@ def build_timeline(path: PathLike, stream: Any, table: PacketTable) -> Timeline:
         average_fps=average_fps,
         header_fps=header_fps,
         duration_s=float(span[-1]) + (last_s if last_s > 0 else 1 / average_fps),
-        variable_rate=clock.is_variable(span, tick_s),
+        variable_rate=clock.is_variable(span, tick_s, holes=missing > 0),
         missing=missing,
         notes=tuple(notes),
         stream_index=stream.index,

@@ -86,22 +86,25 @@ def spoiled(table: PacketTable, failed: Iterable[int]) -> npt.NDArray[np.bool_]:
     """
     result = np.zeros(len(table), np.bool_)
     keys = np.flatnonzero(table.key)
-    for number in failed:
+    done = 0
+    for number in sorted(failed):
+        if number < done:
+            continue
         at = int(np.searchsorted(keys, number, side="right"))
         end = int(keys[at]) if at < len(keys) else len(table)
-        if at > 0 and _leading(table, int(keys[at - 1]), end)[number]:
-            result[number:end] |= _leading(table, int(keys[at - 1]), end)[number:end]
+        if at > 0 and (leading := _leading(table, int(keys[at - 1]), end))[number - keys[at - 1]]:
+            result[number:end] |= leading[number - keys[at - 1] :]
             continue
         result[number:end] = True
+        done = end
         if end < len(table):
             next_end = int(keys[at + 1]) if at + 1 < len(keys) else len(table)
-            result |= _leading(table, end, next_end)
+            result[end:next_end] |= _leading(table, end, next_end)
     return result
 
 
 def _leading(table: PacketTable, key: int, end: int) -> npt.NDArray[np.bool_]:
-    """Return which of the packets from `key` to `end` are shown before the key frame, bool [N]."""
-    result = np.zeros(len(table), np.bool_)
+    """Return which of the packets from `key` to before `end` are shown before the key frame, bool [end - key]."""
     pts = table.pts[key:end]
-    result[key:end] = (pts < table.pts[key]) & (pts != NO_TICKS)
-    return result
+    leading: npt.NDArray[np.bool_] = (pts < table.pts[key]) & (pts != NO_TICKS)
+    return leading
