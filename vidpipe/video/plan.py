@@ -72,4 +72,4 @@ def can_seek(table: PacketTable) -> bool:
     dts = table.dts[table.dts != NO_TICKS]
     pts = table.pts
     stated = (pts != NO_TICKS).all() and len(np.unique(pts)) == len(pts)
-    return bool(stated and len(dts) and (np.diff(dts) > 0).all())
+    return bool(stated and len(dts) and (np.diff(dts) >= 0).all())

@@ -71,7 +71,7 @@ def packets_suffice(table: PacketTable) -> bool:
         and table.key.any()
         and (pts != NO_TICKS).all()
         and len(np.unique(pts)) == len(pts)
-        and (np.diff(dts) > 0).all()
+        and (np.diff(dts) >= 0).all()
     )
 
 

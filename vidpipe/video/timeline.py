@@ -102,7 +102,7 @@ def build_timeline(path: PathLike, stream: Any, table: PacketTable) -> Timeline:
     shown = shown_packets(path, stream, table)
     if len(shown.packets) == 0:
         raise MediaError(
-            "truncated" if cut_off else "corrupt",
+            "truncated" if cut_off or table.damaged.any() else "corrupt",
             f"{name}: none of the {len(table)} packets of the video can be decoded; fetch the file again",
         )
     tick_s = float(stream.time_base)
