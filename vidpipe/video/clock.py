@@ -42,14 +42,17 @@ def elapsed(times_s: Times, step_s: float) -> Times:
     return np.concatenate(([0.0], np.cumsum(steps)))
 
 
-def is_variable(elapsed_s: Times, tick_s: float) -> bool:
+def is_variable(elapsed_s: Times, tick_s: float, *, holes: bool) -> bool:
     """Return whether frames [N] (seconds, not decreasing) come at varying distances.
 
     Rounding to the file's clock (`tick_s` seconds) moves a frame by up to one tick,
-    so a step may differ from the median by two; a further 5 % is not worth a word.
+    so a step may differ from the median by two; a further 5 % is not worth a word. With
+    `holes` some frames are missing, and a step may be a multiple of the median.
     """
     if len(elapsed_s) < 3:
         return False
     steps = np.diff(elapsed_s)
     median = float(np.median(steps))
+    if holes and median > 0:
+        steps = steps - median * (np.maximum(1, np.round(steps / median)) - 1)
     return bool(np.max(np.abs(steps - median)) > max(2.001 * tick_s, 0.05 * median))

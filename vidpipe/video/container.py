@@ -7,6 +7,7 @@ hosts. Here a name is only ever a local file (any bytes), the single protocol is
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from functools import cache
 from typing import Any
 
 import av
+from av.container.core import Flags
 
 from vidpipe.errors import MediaError
 from vidpipe.video.sniff import looks_like_media, playlist_kind
@@ -32,8 +34,12 @@ _FORMATS_THAT_OPEN_MORE = frozenset(
 # FFmpeg draws text files as pictures: a log is not a video.
 _FORMATS_OF_TEXT_ART = frozenset(("tty", "bin", "xbin", "adf", "idf"))
 
-# FFmpeg prints to stderr what vidpipe reports as errors and notes.
-av.logging.set_level(None)
+# FFmpeg's error lines are listened to (see walk), and vidpipe says in its own words what they mean.
+av.logging.set_level(av.logging.ERROR)
+logging.getLogger("libav").addHandler(logging.NullHandler())
+logging.getLogger("libav").propagate = False
+# A second failure with the same words must be heard too (see walk).
+av.logging.set_skip_repeated(False)
 
 
 def display_name(path: PathLike) -> str:
@@ -85,6 +91,9 @@ def open_media(path: PathLike) -> Iterator[Any]:
     try:
         if container.format.name.endswith("_pipe"):
             raise MediaError("not_media", f"{name}: is a still picture ({container.format.name}), not a video")
+        if container.format.name == "avi":
+            # AVI has no presentation times; those that FFmpeg makes up are wrong for reordered pictures.
+            container.flags &= ~Flags.gen_pts.value
         yield container
     finally:
         container.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -26,6 +27,8 @@ class PacketTable:
     """In ticks; 0 when not stated."""
     size: npt.NDArray[np.int64]
     """In bytes."""
+    place: npt.NDArray[np.int64]
+    """Offset in the file in bytes; -1 when the demuxer does not say."""
     key: npt.NDArray[np.bool_]
     """The file says that decoding can start here."""
     hidden: npt.NDArray[np.bool_]
@@ -43,26 +46,46 @@ class PacketTable:
         assert len(lengths) == 1, lengths
 
 
+class StreamPackets:
+    """The packets of one stream from the container's present position; iterate once.
+
+    Ends where the file ends or cannot be read further; `read_error` tells which.
+    """
+
+    def __init__(self, container: Any, stream: Any) -> None:
+        # The packets of other streams would be read, copied and thrown away.
+        for other in container.streams:
+            if other.index != stream.index:
+                other.discard = Discard.all
+        self._packets = container.demux(stream)
+        self.read_error = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            packet = next(self._packets)
+        except (av.error.FFmpegError, OSError, IndexError):  # IndexError: streams that appear on the way
+            self.read_error = True
+            raise StopIteration from None
+        if packet.size == 0 and packet.pts is None and packet.dts is None:  # PyAV's mark for the end
+            raise StopIteration
+        return packet
+
+
 def read_packets(container: Any, stream: Any) -> PacketTable:
-    """Demux all of `stream` from the container's present position.
+    """Demux all of `stream`.
 
     Costs one read of the file and about 3 microseconds a packet; decodes nothing.
     """
-    # The other streams' packets would be read, copied and thrown away.
-    for other in container.streams:
-        if other.index != stream.index:
-            other.discard = Discard.all
     codec = stream.codec_context.name
-    rows: list[tuple[int, ...]] = []
-    read_error = False
-    try:
-        rows.extend(_row(codec, packet) for packet in container.demux(stream) if not is_flush(packet))
-    except (av.error.FFmpegError, OSError):
-        read_error = True
-    table = np.array(rows, np.int64).reshape(len(rows), 7).T.copy()
-    pts, dts, duration, size = table[:4]
-    key, hidden, damaged = table[4:].astype(np.bool_)
-    return PacketTable(pts, dts, duration, size, key, hidden, damaged, read_error)
+    packets = StreamPackets(container, stream)
+    rows = [_row(codec, packet) for packet in packets]
+    table = np.array(rows, np.int64).reshape(len(rows), 8).T.copy()
+    pts, dts, duration, size, place = table[:5]
+    key, hidden, damaged = table[5:].astype(np.bool_)
+    return PacketTable(pts, dts, duration, size, place, key, hidden, damaged, packets.read_error)
 
 
 def _row(codec: str, packet: Any) -> tuple[int, ...]:
@@ -71,15 +94,11 @@ def _row(codec: str, packet: Any) -> tuple[int, ...]:
         NO_TICKS if packet.dts is None else packet.dts,
         packet.duration or 0,
         packet.size,
+        -1 if packet.pos is None else packet.pos,
         packet.is_keyframe,
         packet.is_discard or _invisible(codec, packet),
         packet.is_corrupt,
     )
-
-
-def is_flush(packet: Any) -> bool:
-    """Return whether `packet` is PyAV's empty end mark rather than data."""
-    return packet.size == 0 and packet.pts is None and packet.dts is None
 
 
 def _invisible(codec: str, packet: Any) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import av
 import cv2
 import numpy as np
 import numpy.typing as npt
 from av.video.reformatter import Interpolation, VideoReformatter
 
 from vidpipe.video.orientation import Orientation
+
+_UNSPECIFIED = 2  # AVCOL_SPC_UNSPECIFIED
 
 
 class RgbWriter:
@@ -33,10 +36,12 @@ class RgbWriter:
         middle) is scaled to it. `out` may be smaller than the display size (area
         average) or larger (cubic).
         """
-        width, height = self._stored_wh
-        bgr: Any = self._reformatter.reformat(
-            frame, width=width, height=height, format="bgr24", interpolation=Interpolation.BICUBIC, threads=1
-        ).to_ndarray()
+        try:
+            bgr = self._convert(frame)
+        except av.error.FFmpegError:
+            # The stream names a colour matrix that does not exist, or that FFmpeg does not know.
+            frame.colorspace = _UNSPECIFIED
+            bgr = self._convert(frame)
         shown = self._orientation.apply(bgr)
         out_wh = (out.shape[1], out.shape[0])
         if out_wh != self._display_wh:
@@ -47,3 +52,9 @@ class RgbWriter:
                 interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC,
             )
         cv2.cvtColor(shown if shown.flags.c_contiguous else np.ascontiguousarray(shown), cv2.COLOR_BGR2RGB, dst=out)
+
+    def _convert(self, frame: Any) -> Any:
+        width, height = self._stored_wh
+        return self._reformatter.reformat(
+            frame, width=width, height=height, format="bgr24", interpolation=Interpolation.BICUBIC, threads=1
+        ).to_ndarray()

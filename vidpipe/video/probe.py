@@ -8,10 +8,14 @@ from typing import Any
 from vidpipe.errors import MediaError
 from vidpipe.video.container import PathLike, display_name, open_media
 from vidpipe.video.orientation import orientation_of_frame
-from vidpipe.video.packets import is_flush, read_packets
+from vidpipe.video.packets import StreamPackets, read_packets
+from vidpipe.video.source import local_path
 from vidpipe.video.streams import choose_stream
 from vidpipe.video.timeline import Timeline, build_timeline
 from vidpipe.video.walk import Walker
+
+_HDR = {16: "PQ (SMPTE ST 2084)", 18: "HLG (ARIB STD-B67)"}  # transfer characteristics of ITU-T H.273
+_PROGRESSIVE = 1  # AV_FIELD_PROGRESSIVE; above it are the interlaced orders
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,10 @@ def probe(path: PathLike) -> Probe:
         aspect = context.sample_aspect_ratio
         if aspect and aspect != 1:
             notes.append(f"pixel aspect: {aspect.numerator}:{aspect.denominator} is stated; frames keep stored pixels")
+        if context.color_trc in _HDR:
+            notes.append(f"hdr: {_HDR[context.color_trc]}; colours are not tone-mapped")
+        if context.field_order > _PROGRESSIVE:
+            notes.append("interlaced: the two fields of a frame stay woven")
         return Probe(
             stream_index=stream.index,
             codec=context.codec.canonical_name,
@@ -76,11 +84,14 @@ def probe(path: PathLike) -> Probe:
         )
 
 
+def probe_name(name: str) -> Probe:
+    """Return `probe` of the file that `name`, a path or a `file://` URI, means."""
+    return probe(local_path(name))
+
+
 def _first_picture(container: Any, stream: Any) -> Any | None:
     walker = Walker(stream)
-    for number, packet in enumerate(container.demux(stream)):
-        if is_flush(packet):
-            break
+    for number, packet in enumerate(StreamPackets(container, stream)):
         for picture in walker.feed(number, packet):
             return picture.frame
     for picture in walker.finish():

@@ -56,11 +56,13 @@ class Timeline:
     def window(self, start_s: float | None, end_s: float | None) -> tuple[int, int]:
         """Return the half-open index range of the frames with start_s <= time < end_s.
 
-        None leaves an end open. MediaError `bad_window` when the window is reversed,
-        negative or not finite, or holds no frame.
+        None leaves an end open. MediaError `bad_window` when the window is reversed, not
+        finite, negative (before the first frame, in files that start below 0), or holds
+        no frame.
         """
+        earliest_s = min(0.0, float(self.times_s[0]))
         for name, value in (("start", start_s), ("end", end_s)):
-            if value is not None and not (np.isfinite(value) and value >= 0):
+            if value is not None and not (np.isfinite(value) and value >= earliest_s):
                 raise MediaError("bad_window", f"window {name} {value} s: give a finite number of seconds >= 0")
         if start_s is not None and end_s is not None and end_s <= start_s:
             raise MediaError("bad_window", f"window [{start_s}, {end_s}) s ends before it starts; swap the two")
@@ -96,14 +98,18 @@ def build_timeline(path: PathLike, stream: Any, table: PacketTable) -> Timeline:
     if len(table) == 0:
         raise MediaError("truncated", f"{name}: the header is there, but no frame of the video; fetch it again")
     header_fps = float(stream.average_rate or stream.base_rate or _FALLBACK_FPS)
+    cut_off = _frames_cut_off(path, stream, table)
     shown = shown_packets(path, stream, table)
     if len(shown.packets) == 0:
-        raise MediaError("corrupt", f"{name}: none of the {len(table)} packets of the video can be decoded")
+        raise MediaError(
+            "truncated" if cut_off or table.damaged.any() else "corrupt",
+            f"{name}: none of the {len(table)} packets of the video can be decoded; fetch the file again",
+        )
     tick_s = float(stream.time_base)
     ticks = shown.ticks
     stated = np.where(ticks == NO_TICKS, np.nan, ticks.astype(np.float64) * tick_s)
     notes: list[str] = []
-    missing = shown.missing + _frames_cut_off(path, stream, table)
+    missing = shown.missing + cut_off
     if missing:
         notes.append(f"partial: about {missing} frames of the video are cut off or damaged")
     unstated = int(np.isnan(stated).sum())
@@ -123,7 +129,7 @@ def build_timeline(path: PathLike, stream: Any, table: PacketTable) -> Timeline:
         average_fps=average_fps,
         header_fps=header_fps,
         duration_s=float(span[-1]) + (last_s if last_s > 0 else 1 / average_fps),
-        variable_rate=clock.is_variable(span, tick_s),
+        variable_rate=clock.is_variable(span, tick_s, holes=missing > 0),
         missing=missing,
         notes=tuple(notes),
         stream_index=stream.index,

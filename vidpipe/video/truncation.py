@@ -14,10 +14,11 @@ from vidpipe.video.sniff import MP4_BOXES
 
 _EBML = b"\x1aE\xdf\xa3"
 _SEGMENT = b"\x18S\x80g"
+_OGG_LONGEST_PAGE = 65307
 
 
 def is_cut(path: PathLike) -> bool:
-    """Return whether the file ends before its MP4 boxes, Matroska segment or RIFF chunk do."""
+    """Return whether the file ends before its MP4 boxes, Matroska segment, RIFF chunk, Ogg or GIF do."""
     with open(path, "rb") as file:  # noqa: PTH123  (pathlib takes no bytes)
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
@@ -28,6 +29,11 @@ def is_cut(path: PathLike) -> bool:
             return _matroska_end(file) > size
         if head.startswith(b"RIFF") and head[8:11] == b"AVI":
             return 8 + int.from_bytes(head[4:8], "little") > size
+        if head.startswith(b"OggS"):
+            return not _ogg_is_ended(file, size)
+        if head.startswith(b"GIF8"):
+            file.seek(size - 1)
+            return file.read(1) != b";"
     return False
 
 
@@ -57,6 +63,14 @@ def _matroska_end(file: BinaryIO) -> int:
         return 0
     size, known = _read_vint(file)
     return file.tell() + size if known else 0
+
+
+def _ogg_is_ended(file: BinaryIO, size: int) -> bool:
+    """Return whether the last page says that its stream ends (RFC 3533, header type bit 2)."""
+    file.seek(max(0, size - _OGG_LONGEST_PAGE))
+    tail = file.read()
+    last = tail.rfind(b"OggS")
+    return last >= 0 and bool(tail[last + 5 : last + 6].ljust(1, b"\0")[0] & 4)
 
 
 def _read_vint(file: BinaryIO) -> tuple[int, bool]:

@@ -56,12 +56,9 @@ class Walker:
         return self._decode(None, None)
 
     def _decode(self, packet: Any, number: int | None) -> Iterator[Decoded]:
-        try:
-            frames = self._context.decode(packet)
-        except (av.error.FFmpegError, OSError):
-            frames = []
-            if number is not None:
-                self.failed.add(number)
+        frames, complained = self._decode_listening(packet)
+        if complained and number is not None:
+            self.failed.add(number)
         for frame in frames:
             (origin,) = frame.opaque
             if frame.is_corrupt:
@@ -69,23 +66,45 @@ class Walker:
             else:
                 yield Decoded(origin, frame)
 
+    def _decode_listening(self, packet: Any) -> tuple[list[Any], bool]:
+        # Many decoders conceal damage, report success and say so only in the log.
+        try:
+            with av.logging.Capture(local=self._context.thread_count == 1) as lines:
+                return self._context.decode(packet), bool(lines)
+        except (av.error.FFmpegError, OSError):
+            return [], True
+
 
 def spoiled(table: PacketTable, failed: Iterable[int]) -> npt.NDArray[np.bool_]:
     """Return for every packet, bool [N], whether its picture may show something else than the file's.
 
     After a failure a decoder conceals: it goes on with other frames' content and
     reports success. So everything from the failed packet up to the next key frame
-    is spoiled, and of that key frame's pictures those that are shown before it
-    (open GOP: they refer back across it).
+    is spoiled, and of that key frame's pictures the leading ones, which are shown
+    before it and refer back across it (open GOP). A failed leading picture spoils
+    leading ones only: no later picture refers to them.
     """
     result = np.zeros(len(table), np.bool_)
     keys = np.flatnonzero(table.key)
-    for number in failed:
-        following = keys[keys > number]
-        end = int(following[0]) if len(following) else len(table)
+    done = 0
+    for number in sorted(failed):
+        if number < done:
+            continue
+        at = int(np.searchsorted(keys, number, side="right"))
+        end = int(keys[at]) if at < len(keys) else len(table)
+        if at > 0 and (leading := _leading(table, int(keys[at - 1]), end))[number - keys[at - 1]]:
+            result[number:end] |= leading[number - keys[at - 1] :]
+            continue
         result[number:end] = True
-        if len(following) and table.pts[end] != NO_TICKS:
-            next_end = int(following[1]) if len(following) > 1 else len(table)
-            pts = table.pts[end:next_end]
-            result[end:next_end] |= (pts < table.pts[end]) & (pts != NO_TICKS)
+        done = end
+        if end < len(table):
+            next_end = int(keys[at + 1]) if at + 1 < len(keys) else len(table)
+            result[end:next_end] |= _leading(table, end, next_end)
     return result
+
+
+def _leading(table: PacketTable, key: int, end: int) -> npt.NDArray[np.bool_]:
+    """Return which of the packets from `key` to before `end` are shown before the key frame, bool [end - key]."""
+    pts = table.pts[key:end]
+    leading: npt.NDArray[np.bool_] = (pts < table.pts[key]) & (pts != NO_TICKS)
+    return leading

@@ -1,0 +1,213 @@
+"""A child that crashes, hangs or is killed costs one job; nothing of it stays behind."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.video.clips import write_blocks
+from vidpipe.errors import MediaError
+from vidpipe.video.channel import JobFailedError
+from vidpipe.video.decode import decode_frames
+from vidpipe.video.pool import ClipPool, default_time_limit_s
+from vidpipe.video.timeline import read_timeline
+
+
+def crash() -> None:
+    """What a native decoder does on a bad day."""
+    signal.signal(signal.SIGSEGV, signal.SIG_DFL)
+    ctypes.string_at(0)
+
+
+def hang() -> None:
+    """An endless loop that answers no polite signal."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGINT])
+    while True:
+        pass
+
+
+def end() -> None:
+    os._exit(3)
+
+
+def fail() -> None:
+    raise ZeroDivisionError("a mistake of ours")
+
+
+def pid() -> int:
+    return os.getpid()
+
+
+def sleep(seconds: float) -> int:
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def zeros(count: int) -> list[np.ndarray]:
+    return [np.zeros(count, np.uint8), np.arange(5)]
+
+
+@pytest.fixture
+def pool() -> Iterator[ClipPool]:
+    with ClipPool(2) as pool:
+        yield pool
+
+
+def run(pool: ClipPool, function: object, *args: object, time_limit_s: float = 60) -> object:
+    return pool.submit(function, *args, name="clip.mp4", time_limit_s=time_limit_s).result(90)  # type: ignore[arg-type]
+
+
+def is_running(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_for(condition: object, limit_s: float = 20) -> bool:
+    end_s = time.monotonic() + limit_s
+    while time.monotonic() < end_s:
+        if condition():  # type: ignore[operator]
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_frames_are_the_same_as_without(pool: ClipPool, tmp_path: Path) -> None:
+    clip = write_blocks(tmp_path / "clip.mp4")
+    here = decode_frames(clip, [3, 17, 17])
+    there = pool.submit(decode_frames, clip, [3, 17, 17], name="clip", time_limit_s=60).result(90)
+    assert np.array_equal(here.pixels, there.pixels)
+    assert there.indices.tolist() == [3, 17, 17]
+    assert there.times_s.tolist() == here.times_s.tolist()
+
+
+def test_errors_keep_their_kind(pool: ClipPool) -> None:
+    with pytest.raises(MediaError) as error:
+        run(pool, read_timeline, "/nonexistent.mp4")
+    assert error.value.kind == "not_found"
+
+
+@pytest.mark.parametrize(("how", "words"), [(crash, "SIGSEGV"), (end, "exit code 3")])
+def test_a_crash_costs_one_job(pool: ClipPool, how: object, words: str) -> None:
+    futures = [pool.submit(sleep, 0.05, name=str(n), time_limit_s=60) for n in range(6)]
+    with pytest.raises(MediaError, match=words) as error:
+        run(pool, how)
+    assert error.value.kind == "corrupt"
+    assert all(future.result(90) for future in futures)
+    assert run(pool, pid)
+
+
+def test_a_hang_costs_one_job_and_its_child(pool: ClipPool) -> None:
+    start_s = time.monotonic()
+    hung = pool.submit(hang, name="loop.mp4", time_limit_s=1.0)
+    others = [pool.submit(sleep, 0.05, name=str(n), time_limit_s=60) for n in range(4)]
+    with pytest.raises(MediaError, match=r"loop\.mp4.*1 s") as error:
+        hung.result(90)
+    assert error.value.kind == "timeout"
+    assert time.monotonic() - start_s < 30
+    assert all(future.result(90) for future in others)
+
+
+def test_a_child_killed_from_outside_costs_one_job(pool: ClipPool) -> None:
+    running = pool.submit(sleep, 60, name="victim", time_limit_s=90)
+    children = [run(pool, pid)]
+    victim = next(
+        int(task.name)
+        for task in Path("/proc").iterdir()
+        if task.name.isdigit() and int(task.name) not in children and _is_our_worker(int(task.name))
+    )
+    os.kill(victim, signal.SIGKILL)
+    with pytest.raises(MediaError, match="SIGKILL"):
+        running.result(90)
+    assert run(pool, pid)
+
+
+def _is_our_worker(process: int) -> bool:
+    try:
+        parent = int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        return parent == os.getpid() and b"vidpipe.video.worker" in Path(f"/proc/{process}/cmdline").read_bytes()
+    except (OSError, ValueError):
+        return False
+
+
+def test_our_own_mistakes_are_not_the_files_fault(pool: ClipPool) -> None:
+    with pytest.raises(JobFailedError, match="a mistake of ours"):
+        run(pool, fail)
+
+
+def test_large_arrays_are_freed_with_their_last_user(pool: ClipPool) -> None:
+    def shared_bytes() -> int:
+        line = next(x for x in Path("/proc/self/status").read_text().splitlines() if x.startswith("RssShmem"))
+        return int(line.split()[1]) * 1024
+
+    before = shared_bytes()
+    arrays = run(pool, zeros, 50_000_000)
+    assert int(arrays[0].sum()) == 0  # type: ignore[index]
+    assert arrays[1].tolist() == [0, 1, 2, 3, 4]  # type: ignore[index]
+    assert shared_bytes() - before > 40_000_000
+    del arrays
+    gc.collect()
+    assert shared_bytes() - before < 1_000_000
+    assert not [name for name in os.listdir("/dev/shm") if "vidpipe" in name]  # noqa: PTH208
+
+
+def test_closing_kills_what_runs_and_cancels_what_waits() -> None:
+    pool = ClipPool(1)
+    child = run(pool, pid)
+    running = pool.submit(hang, name="a", time_limit_s=90)
+    waiting = pool.submit(pid, name="b", time_limit_s=90)
+    wait_for(running.running)
+    pool.close()
+    assert isinstance(running.exception(), CancelledError)  # not a fault of the clip
+    assert waiting.cancelled()
+    assert not is_running(child)  # type: ignore[arg-type]
+
+
+def test_children_die_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import time
+            from tests.video import test_pool as jobs
+            from vidpipe.video.pool import ClipPool
+            pool = ClipPool(2)
+            print(jobs.run(pool, jobs.pid), flush=True)
+            pool.submit(jobs.hang, name="a", time_limit_s=600)
+            pool.submit(jobs.hang, name="b", time_limit_s=600)
+            time.sleep(0.5)
+            print("busy", flush=True)
+            time.sleep(600)
+            """
+        )
+    )
+    root = Path(__file__).parents[2]
+    parent = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(root)}
+    )
+    assert parent.stdout is not None
+    with parent.stdout:
+        child = int(parent.stdout.readline())
+        assert parent.stdout.readline() == b"busy\n"
+    parent.kill()
+    parent.wait()
+    assert wait_for(lambda: not is_running(child))
+    assert not [name for name in os.listdir("/dev/shm") if "vidpipe" in name]  # noqa: PTH208
+
+
+def test_longer_clips_get_more_time() -> None:
+    assert default_time_limit_s(0) == 30
+    assert default_time_limit_s(600) == 630

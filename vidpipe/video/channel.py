@@ -1,0 +1,109 @@
+"""Messages between the pool and its children: a pickle over a socket, arrays in shared memory.
+
+The arrays of a message lie in a memory file that has no name, so that nothing of
+it can stay behind: the kernel frees it with the last process that holds it,
+however that ends. Only its descriptor travels.
+"""
+
+from __future__ import annotations
+
+import array
+import mmap
+import os
+import pickle
+import socket
+import struct
+from typing import Any
+
+_HEADER = struct.Struct("<QQ")  # bytes of pickle, bytes of arrays
+_ALIGNMENT = 64
+
+
+class ChannelClosedError(Exception):
+    """The other side is gone."""
+
+
+class JobFailedError(Exception):
+    """A job raised something that is no fault of its file; carries the child's traceback as text."""
+
+
+def send(channel: socket.socket, message: object) -> None:
+    """Send `message`, anything that can be pickled; OSError when there is no memory for its arrays."""
+    buffers: list[pickle.PickleBuffer] = []
+    body = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
+    views = [buffer.raw() for buffer in buffers]
+    offsets, size = _lay_out([view.nbytes for view in views])
+    content = pickle.dumps((offsets, [view.nbytes for view in views], body))
+    header = _HEADER.pack(len(content), size)
+    if not size:
+        channel.sendall(header + content)
+        return
+    memory = os.memfd_create("vidpipe-frames")
+    try:
+        for view, offset in zip(views, offsets, strict=True):
+            _write(memory, view, offset)
+        os.ftruncate(memory, size)
+        socket.send_fds(channel, [header], [memory])
+    finally:
+        os.close(memory)
+    channel.sendall(content)
+
+
+def receive(channel: socket.socket) -> Any:
+    """Receive one message; its arrays are views of shared memory that live as long as they are used.
+
+    ChannelClosedError when the other side closed or died.
+    """
+    header, descriptors = _receive_header(channel)
+    try:
+        length, size = _HEADER.unpack(header)
+        offsets, sizes, body = pickle.loads(_receive_exactly(channel, length))
+        if not size:
+            return pickle.loads(body)
+        memory = memoryview(mmap.mmap(descriptors[0], size))
+        views = [memory[offset : offset + nbytes] for offset, nbytes in zip(offsets, sizes, strict=True)]
+        return pickle.loads(body, buffers=views)
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _lay_out(sizes: list[int]) -> tuple[list[int], int]:
+    offsets: list[int] = []
+    end = 0
+    for nbytes in sizes:
+        offsets.append(end)
+        end += -(-nbytes // _ALIGNMENT) * _ALIGNMENT
+    return offsets, end
+
+
+def _write(memory: int, view: memoryview, offset: int) -> None:
+    # By writing, not through a mapping: a full memory is then an OSError and no bus error.
+    while view:
+        written = os.pwrite(memory, view, offset)
+        view, offset = view[written:], offset + written
+
+
+def _receive_header(channel: socket.socket) -> tuple[bytes, list[int]]:
+    descriptors = array.array("i")
+    try:
+        header, ancillary, _, _ = channel.recvmsg(_HEADER.size, socket.CMSG_LEN(descriptors.itemsize))
+    except OSError:
+        raise ChannelClosedError from None
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            descriptors.frombytes(data)
+    return header + _receive_exactly(channel, _HEADER.size - len(header)), list(descriptors)
+
+
+def _receive_exactly(channel: socket.socket, length: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < length:
+        try:
+            part = channel.recv(min(length - len(parts), 1 << 20))
+        except OSError:
+            raise ChannelClosedError from None
+        if not part:
+            raise ChannelClosedError
+        parts += part
+    return bytes(parts)
