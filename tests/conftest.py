@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 TINY_MODEL = ROOT / "data" / "tiny-qwen3vl"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests keep their timelines and copies of remote clips to themselves."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 def write_clip(path: Path, frames: int = 24, fps: int = 8, width: int = 64, height: int = 48) -> Path:

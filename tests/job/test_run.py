@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import http.server
 import json
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from vidpipe.errors import CapabilityError, EngineError, ManifestError, RecipeError
+from vidpipe.job.decoders import Decoders
+from vidpipe.job.prepare import ClipReader, PreparedClip
 from vidpipe.job.prospect import look_ahead
 from vidpipe.job.run import RunResult, run
+from vidpipe.plan.clips import Clip
 from vidpipe.recipe.load import load_recipe
 from vidpipe.record.row import OutputRow
 from vidpipe.record.status import read_status
@@ -75,18 +86,53 @@ def test_every_row_once_with_what_the_model_saw(make_run: Make) -> None:
 
 
 def test_each_clip_is_decoded_once(make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vidpipe.job import prepare
-
     decoded: list[str] = []
-    original = prepare.decode_frames
+    original = Decoders.read
 
-    def counting(path: Path, *args: Any, **options: Any) -> Any:
-        decoded.append(path.name)
-        return original(path, *args, **options)
+    def counting(self: Decoders, clip: Clip) -> Future[PreparedClip]:
+        decoded.append(clip.first.row.video)
+        return original(self, clip)
 
-    monkeypatch.setattr(prepare, "decode_frames", counting)
+    monkeypatch.setattr(Decoders, "read", counting)
     go(make_run())
     assert sorted(decoded) == ["a.mp4", "b.mp4"]
+
+
+class Accidents(ClipReader):
+    """Reads as always, but dies or hangs at clips of certain names, as native decoders do."""
+
+    def read(self, clip: Clip) -> PreparedClip:
+        if clip.first.row.video == "segv.mp4":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if clip.first.row.video == "hang.mp4":
+            time.sleep(600)
+        return super().read(clip)
+
+
+def test_a_decoder_that_crashes_or_hangs_costs_its_clip(make_run: Make, make_clip: Make) -> None:
+    videos = ["a.mp4", "segv.mp4", "b.mp4", "hang.mp4", "a.mp4"]
+    make_clip("segv.mp4")
+    make_clip("hang.mp4")
+    rows = [{"id": f"r{i}", "video": video, "question": "?"} for i, video in enumerate(videos)]
+    prospect = look_ahead(load_recipe(make_run(rows, media={"decode_timeout_s": 2.0}), []))
+    fields = {field.name: getattr(prospect.reader, field.name) for field in dataclasses.fields(ClipReader)}
+    prospect = dataclasses.replace(prospect, reader=Accidents(**fields))
+    found = rows_of(run(prospect, prospect.loaded.folder / "run", Watcher()))
+    assert [found[f"r{i}"]["error_kind"] for i in range(5)] == [None, "corrupt", None, "timeout", None]
+    assert "SIGSEGV" in found["r1"]["error"] and "media.decode_timeout_s" in found["r3"]["error"]
+
+
+def test_clips_of_an_allowed_scheme_are_fetched(make_run: Make, tmp_path: Path) -> None:
+    recipe = make_run([{"id": "r", "video": "http://127.0.0.1:9/x.mp4", "question": "?"}], media={"schemes": ["http"]})
+    assert rows_of(go(recipe))["r"]["error_kind"] == "not_openable", "nobody listens there, but it was tried"
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/a.mp4"
+        recipe = make_run([{"id": "r", "video": url, "question": "?"}], media={"schemes": ["http"]})
+        row = rows_of(go(recipe, fresh=True))["r"]
+        server.shutdown()
+    assert row["status"] == "ok" and row["clip_id"] == url and row["frames"]["count"] == 6
 
 
 def test_again_there_is_nothing_to_do(make_run: Make) -> None:

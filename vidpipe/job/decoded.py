@@ -1,23 +1,22 @@
-"""Clips, decoded ahead of the engine by a thread of their own, handed over in order."""
+"""Clips, decoded a few ahead of the engine, handed over in order."""
 
 from __future__ import annotations
 
 import traceback
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 
 from vidpipe.errors import MediaError
+from vidpipe.job.decoders import Decoders
 from vidpipe.job.feed import ShardFeed, Task
-from vidpipe.job.prepare import ClipReader, PreparedClip
-
-CLIPS_AHEAD = 2
+from vidpipe.job.prepare import PreparedClip
 
 
 class Decoded:
-    """The feed's clips in order, decoded by one thread a few ahead; true while some are on their way."""
+    """The feed's clips in order, one more than there are decoders on the way; true while there are some."""
 
-    def __init__(self, feed: ShardFeed, reader: ClipReader, executor: ThreadPoolExecutor) -> None:
-        self._feed, self._reader, self._executor = feed, reader, executor
+    def __init__(self, feed: ShardFeed, decoders: Decoders) -> None:
+        self._feed, self._decoders = feed, decoders
         self._futures: deque[tuple[Task, Future[PreparedClip]]] = deque()
 
     def __bool__(self) -> bool:
@@ -25,8 +24,8 @@ class Decoded:
 
     def top_up(self) -> None:
         """Begin to decode further clips, if the feed has any."""
-        while len(self._futures) < CLIPS_AHEAD and (task := self._feed.next_task()) is not None:
-            self._futures.append((task, self._executor.submit(self._reader.read, task.clip)))
+        while len(self._futures) <= self._decoders.workers and (task := self._feed.next_task()) is not None:
+            self._futures.append((task, self._decoders.read(task.clip)))
 
     def next_finished(self) -> tuple[Task, PreparedClip | MediaError] | None:
         """The next clip in order, if it is decoded."""

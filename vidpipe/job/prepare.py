@@ -6,6 +6,7 @@ import hashlib
 import math
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,16 +15,18 @@ import numpy as np
 
 from vidpipe.engine.interface import Video
 from vidpipe.errors import MediaError
-from vidpipe.manifest.media_path import media_path
+from vidpipe.manifest.row import Row
 from vidpipe.models.clock import clock_of
 from vidpipe.models.family import Family
 from vidpipe.plan.clips import Clip
-from vidpipe.plan.cost import clip_cost
-from vidpipe.recipe.schema import Recipe
+from vidpipe.plan.cost import UNKNOWN_COST, clip_cost
+from vidpipe.recipe.schema import Recipe, Sampling
 from vidpipe.record.row import FramesRecord, MediaRecord
+from vidpipe.video.cache import cached_timeline, default_index
 from vidpipe.video.decode import decode_frames
+from vidpipe.video.fetch import Sources
 from vidpipe.video.headers import read_header
-from vidpipe.video.timeline import read_timeline
+from vidpipe.video.media_path import media_path
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,18 @@ class PreparedClip:
 
 
 @dataclass(frozen=True)
+class Outlook:
+    """What a header promises of a clip."""
+
+    cost: int
+    """See `plan.cost`."""
+    duration_s: float
+    """Of the whole file; 0 if the header does not say."""
+
+
+@dataclass(frozen=True)
 class ClipReader:
-    """Decodes clips as one recipe and one checkpoint want them. Safe to call from threads."""
+    """Decodes clips as one recipe and one checkpoint want them. Works in any process."""
 
     recipe: Recipe
     family: Family
@@ -57,23 +70,24 @@ class ClipReader:
     media_root: Path
     allow_outside_root: bool
 
-    def look(self, clip: Clip) -> int:
-        """What the clip will cost, from its header alone: 0 when that cannot be told.
+    def look(self, clip: Clip) -> Outlook:
+        """What the clip will cost, from its header alone.
 
         Raises:
             MediaError: the file cannot be opened.
         """
         row, sampling = clip.first.row, clip.first.settings.sampling
-        header = read_header(media_path(row.video, self.media_root, allow_outside=self.allow_outside_root))
+        with self._file(row) as path:
+            header = read_header(path)
         frames = header.frames
         if header.fps and (row.clip_start_s is not None or row.clip_end_s is not None):
             end_s = min(row.clip_end_s or math.inf, frames / header.fps)
             frames = round((end_s - (row.clip_start_s or 0.0)) * header.fps)
         if frames <= 0 or header.width <= 0 or header.height <= 0:
-            return 0
+            return Outlook(UNKNOWN_COST, header.duration_s)
         count = len(self.family.choose_frames(frames, header.fps, sampling))
         layout = self.family.layout(count, header.width, header.height, sampling, self.processor)
-        return clip_cost(count, *layout.size_wh)
+        return Outlook(clip_cost(count, *layout.size_wh), header.duration_s)
 
     def read(self, clip: Clip) -> PreparedClip:
         """Decode the frames that the model sees.
@@ -82,9 +96,17 @@ class ClipReader:
             MediaError: the clip cannot be shown; its rows get an error record.
         """
         started = time.perf_counter()
-        row, sampling = clip.first.row, clip.first.settings.sampling
-        path = media_path(row.video, self.media_root, allow_outside=self.allow_outside_root)
-        timeline = read_timeline(path)
+        row = clip.first.row
+        with self._file(row) as path:
+            return self._read(row, clip.first.settings.sampling, path, started)
+
+    def _file(self, row: Row) -> AbstractContextManager[str]:
+        media = self.recipe.media
+        name = media_path(row.video, self.media_root, allow_outside=self.allow_outside_root, schemes=media.schemes)
+        return Sources(frozenset(media.schemes), default_index().parent / "media", media.cache_bytes).local(name)
+
+    def _read(self, row: Row, sampling: Sampling, path: str, started: float) -> PreparedClip:
+        timeline = cached_timeline(path)
         # Windows are seconds of playing time; the first frame of a file need not stand at 0.
         start_of_file_s = float(timeline.times_s[0])
         first, end = 0, len(timeline)

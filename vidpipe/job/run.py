@@ -7,7 +7,6 @@ Called again, it goes on.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +18,7 @@ from vidpipe.engine.registry import make_engine
 from vidpipe.errors import EngineError, RecipeError
 from vidpipe.job.capture import output_to
 from vidpipe.job.decoded import Decoded
+from vidpipe.job.decoders import Decoders, default_workers
 from vidpipe.job.display import Display
 from vidpipe.job.feed import ShardFeed
 from vidpipe.job.loop import Loop
@@ -69,14 +69,14 @@ def run(
         _refuse_live_workers(run_dir, prospect.recipe.record.lease_s)
         run_dir.clear()
     started = _join(run_dir, prospect, engine)
-    shards = stored_shards(prospect, run_dir, limit)
-    if is_complete(run_dir.results, shards.rows):
-        display.begin(shards.rows, shards.rows)
-        display.end()
-        return RunResult(summarize(run_dir.results, len(prospect.manifest.rows)), run_dir.results, 0, interrupted=False)
-    before = read_status(path).recorded
-    wanted = _wanted(prospect, shards, limit)
-    completed = _answer(prospect, run_dir, shards, wanted, started, engine, display)
+    with Decoders(prospect.reader, default_workers(prospect.recipe)) as decoders:
+        shards = stored_shards(prospect, run_dir, decoders, limit)
+        if is_complete(run_dir.results, shards.rows):
+            summary = summarize(run_dir.results, len(prospect.manifest.rows))
+            return RunResult(summary, run_dir.results, 0, interrupted=False)
+        before = read_status(path).recorded
+        wanted = _wanted(prospect, shards, limit)
+        completed = _answer(prospect, run_dir, shards, wanted, started, engine, decoders, display)
     merged = merge([path], run_dir.results)
     summary = summarize(run_dir.results, len(prospect.manifest.rows))
     return RunResult(summary, run_dir.results, merged.rows - before, interrupted=not completed)
@@ -89,6 +89,7 @@ def _answer(
     wanted: set[int],
     started: Mapping[str, Any],
     engine: Engine,
+    decoders: Decoders,
     display: Display,
 ) -> bool:
     """Answer the rows of the `wanted` shards; False when asked to stop before the end."""
@@ -96,8 +97,8 @@ def _answer(
     display.begin(shards.rows, read_status(run_dir.path).recorded)
     feed = ShardFeed(prospect, run_dir, shards, wanted, started, resolver, display.row)
     try:
-        with stop_on_signals() as stop, ThreadPoolExecutor(1, "decode") as executor:
-            decoded = Decoded(feed, prospect.reader, executor)
+        with stop_on_signals() as stop:
+            decoded = Decoded(feed, decoders)
             decoded.top_up()
             if not decoded and feed.finished:
                 return True  # rows that cannot run were all there was

