@@ -72,6 +72,21 @@ def test_an_unusable_index_costs_only_time(clip: Path, tmp_path: Path, reads: li
     assert len(reads) == 2
 
 
+@pytest.mark.parametrize("damage", [b"", b"noise", "half"])
+def test_a_damaged_entry_is_read_anew(clip: Path, tmp_path: Path, reads: list[Path], damage: bytes | str) -> None:
+    index = tmp_path / "index.sqlite"
+    content = cache.pack(cache.cached_timeline(clip, index))
+    with sqlite3.connect(index) as database:
+        database.execute(
+            "UPDATE timeline SET content = ?", (content[: len(content) // 2] if damage == "half" else damage,)
+        )
+    database.close()
+    assert len(cache.cached_timeline(clip, index)) == 12
+    assert len(reads) == 2
+    cache.cached_timeline(clip, index)
+    assert len(reads) == 2
+
+
 def test_the_index_stays_within_its_limit(tmp_path: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     index = tmp_path / "index.sqlite"
     clips = [write_blocks(tmp_path / f"{n}.mp4", numbers=range(3)) for n in range(6)]

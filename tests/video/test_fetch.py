@@ -118,7 +118,11 @@ def test_file_uris_that_mean_something_else(name: str) -> None:
         local_path(name)
 
 
-@given(st.binary(min_size=1, max_size=30).filter(lambda b: b"/" not in b and b"\0" not in b))
+# "." names no file: pathlib leaves it out.
+NAMES = st.binary(min_size=1, max_size=30).filter(lambda name: name != b"." and not {47, 0} & set(name))
+
+
+@given(NAMES)
 def test_any_name_survives_as_a_uri(name: bytes) -> None:
     text = "/clips/" + name.decode("utf-8", "surrogateescape")
     assert local_path(uri_or_name(text)) == text

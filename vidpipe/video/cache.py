@@ -2,7 +2,7 @@
 
 One SQLite file, `timelines.sqlite` in `$XDG_CACHE_HOME/vidpipe` (else
 `~/.cache/vidpipe`), keyed by what the file is (device, inode, size, modification
-time), so that a replaced file is read anew. It may be deleted at any time; when it
+time), so that a replaced file is read anew; the oldest entries go first. It may be deleted at any time; when it
 cannot be used, timelines are simply read.
 """
 
@@ -13,8 +13,9 @@ import json
 import os
 import sqlite3
 import time
+import zipfile
 import zlib
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ _FORMAT = 1
 _LIMIT_BYTES = 512 * 2**20
 _WAIT_S = 2.0
 _TABLE = """CREATE TABLE IF NOT EXISTS timeline
-    (identity TEXT PRIMARY KEY, used_s REAL NOT NULL, bytes INTEGER NOT NULL, content BLOB NOT NULL)"""
+    (identity TEXT PRIMARY KEY, read_s REAL NOT NULL, bytes INTEGER NOT NULL, content BLOB NOT NULL)"""
 
 
 def cached_timeline(path: PathLike, index: Path | None = None) -> Timeline:
@@ -43,7 +44,8 @@ def cached_timeline(path: PathLike, index: Path | None = None) -> Timeline:
     index = index or default_index()
     content = _look_up(index, identity)
     if content is not None:
-        return unpack(content)
+        with suppress(zlib.error, ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile):  # a damaged entry
+            return unpack(content)
     timeline = read_timeline(path)
     _keep(index, identity, pack(timeline))
     return timeline
@@ -110,7 +112,7 @@ def _forget_oldest(database: sqlite3.Connection) -> None:
     (total,) = database.execute("SELECT TOTAL(bytes) FROM timeline").fetchone()
     if total <= _LIMIT_BYTES:
         return
-    for identity, size in database.execute("SELECT identity, bytes FROM timeline ORDER BY used_s").fetchall():
+    for identity, size in database.execute("SELECT identity, bytes FROM timeline ORDER BY read_s").fetchall():
         database.execute("DELETE FROM timeline WHERE identity = ?", (identity,))
         total -= size
         if total <= _LIMIT_BYTES * 0.9:

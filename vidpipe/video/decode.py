@@ -54,7 +54,9 @@ def decode_frames(
 
     Repeated indices give repeated frames. A frame that does not decode, or that a
     decoder could only have made up after damage, is left out and counted in
-    `missing`. `size_wh` is the size to deliver, the display size by default.
+    `missing`. `size_wh` is the size to deliver, the display size by default. One thread
+    is best where several clips are decoded side by side; more help only streams whose
+    pictures are cut into slices.
     MediaError `corrupt` when no asked frame decodes, `bad_window` for an index
     outside the timeline.
     """
