@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from vidpipe.cli.probe_document import ProbeDocument
+    from vidpipe.cli.documents import ProbeDocument
     from vidpipe.video.pool import ClipPool
     from vidpipe.video.probe import Probe
 
@@ -52,7 +52,7 @@ def _start(pool: ClipPool, files: list[str]) -> list[tuple[str, Future[Probe]]]:
 
 
 def _document(file: str, probed: Future[Probe], timeline: bool) -> ProbeDocument:
-    from vidpipe.cli.probe_document import ProbeDocument, ProbeError
+    from vidpipe.cli.documents import ProbeDocument, ProbeError
     from vidpipe.errors import MediaError
     from vidpipe.video.source import uri_or_name
 
