@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import vidpipe
+from tests.conftest import ROOT, vidpipe
 from vidpipe.record.status import read_status
 
 Make = Callable[..., Path]
@@ -26,9 +26,18 @@ RUNS = int(os.environ.get("VIDPIPE_CRASH_RUNS", "30"))
 LEASE_S = 1.0
 
 
-def start(recipe: Path) -> subprocess.Popen[bytes]:
+def start(recipe: Path, clock_ahead_s: float = 0.0) -> subprocess.Popen[bytes]:
+    """A run in a process of its own, on a host whose clock is wrong by so much."""
+    folder = recipe.parent / "clock"
+    folder.mkdir(exist_ok=True)
+    (folder / "sitecustomize.py").write_text(
+        "import os, time\nright = time.time\ntime.time = lambda: right() + float(os.environ['CLOCK_AHEAD_S'])\n"
+    )
+    paths = os.pathsep.join([str(folder), str(ROOT)])
+    environment = {**os.environ, "PYTHONPATH": paths, "CLOCK_AHEAD_S": str(clock_ahead_s)}
     command = [sys.executable, "-m", "vidpipe", "run", str(recipe)]
-    return subprocess.Popen(command, cwd=recipe.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(command, cwd=recipe.parent, stdout=quiet, stderr=quiet, env=environment)
 
 
 def recorded(recipe: Path) -> int:
@@ -81,7 +90,8 @@ def test_many_processes_many_accidents(make_run: Make, seed: int) -> None:
     rows = chance.randint(20, 60)
     script = {"seconds_per_reply": chance.choice([0.0, 0.01, 0.03]), "texts": texts(rows)}
     recipe = make_run(windows(rows), script=script, record={"lease_s": LEASE_S}, retry={"attempts": 100})
-    processes = [start(recipe) for _ in range(chance.randint(1, 3))]
+    clocks_s = [0.0, 0.0, 3600.0, -3600.0]
+    processes = [start(recipe, chance.choice(clocks_s)) for _ in range(chance.randint(1, 3))]
     stopped: list[tuple[float, subprocess.Popen[bytes]]] = []
     try:
         for _ in range(chance.randint(1, 4)):
@@ -95,7 +105,7 @@ def test_many_processes_many_accidents(make_run: Make, seed: int) -> None:
             if accident == signal.SIGSTOP:
                 stopped.append((time.monotonic() + chance.choice([0.2, 2 * LEASE_S]), victim))
             if chance.random() < 0.5:
-                processes.append(start(recipe))
+                processes.append(start(recipe, chance.choice(clocks_s)))
         for due, process in stopped:
             time.sleep(max(0.0, due - time.monotonic()))
             process.send_signal(signal.SIGCONT)
@@ -138,7 +148,7 @@ def test_a_full_disk_is_a_clear_stop(make_run: Make, tmp_path: Path) -> None:
     )
     recipe = make_run(windows(40), script={"texts": texts(40)})
     command = [sys.executable, "-m", "vidpipe", "run", str(recipe)]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "full")}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "full"), str(ROOT)])}
     full = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert full.returncode == 75 and "disk is full" in full.stderr and "Traceback" not in full.stderr
     assert 0 < recorded(recipe) < 40

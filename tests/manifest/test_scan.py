@@ -164,6 +164,8 @@ def test_folder_and_single_clip(tmp_path: Path) -> None:
     manifest = scan_manifest(tmp_path, recipe_has_prompt=True)
     assert ids(manifest) == ["b.mp4", "sub/a.MKV"] and kinds(manifest) == []
     assert ids(scan_manifest(tmp_path / "b.mp4", recipe_has_prompt=True)) == ["b.mp4"]
+    (tmp_path / "empty").mkdir()
+    assert kinds(scan_manifest(tmp_path / "empty", recipe_has_prompt=True)) == [("not_found", None)]
 
 
 def test_file_names_that_are_not_utf8_become_uris(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from vidpipe.errors import RecipeError
 from vidpipe.record import merge as merge_module
-from vidpipe.record.disk import read_mark, server_now_s, set_mark
+from vidpipe.record.disk import has_links, read_mark, server_now_s, set_mark
 from vidpipe.record.holder import is_gone, this_process
 from vidpipe.record.lease import DIED_S, Heart, Lease, take
 from vidpipe.record.merge import is_complete, merge
@@ -152,6 +152,39 @@ def test_the_next_attempt_takes_over_what_is_whole(tmp_path: Path) -> None:
     assert ids_of(run_dir.results) == ["r0", "r1", "r2"]
 
 
+def test_a_journal_torn_at_any_byte_gives_every_row_once(tmp_path: Path) -> None:
+    whole = make_run(tmp_path / "whole", [["r0", "r1"]])
+    writer = writer_for(whole)
+    for row_id in ("r0", "r1"):
+        writer.note_started(row_id)
+        writer.append(row(row_id), {"sampling": 1})
+    content = whole.journal_file(0, 1).read_bytes()
+    run_dir = make_run(tmp_path / "torn", [["r0", "r1"]])
+    lease = claim(run_dir, 0)
+    assert lease is not None
+    lease.give_back(died=False)
+    for cut in range(len(content) + 1):
+        run_dir.journal_file(0, 1).write_bytes(content[:cut])
+        second = writer_for(run_dir)
+        for row_id in second.missing_in_order:
+            second.append(row(row_id), {"sampling": 1})
+        assert second.publish()
+        (part,) = run_dir.parts.glob("*.parquet")
+        assert sorted(ids_of(part)) == ["r0", "r1"], cut
+        for path in (part, run_dir.done_file(0), run_dir.claim_file(0, 2)):
+            path.unlink()
+
+
+def test_a_claim_from_the_future_and_stale_files_block_nobody(tmp_path: Path) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0"]])
+    (run_dir.parts / ".000000.0001.parquet.abc.tmp").write_bytes(b"PAR1 half")
+    assert set_mark(run_dir.claim_file(0, 1), {**this_process(), "host": "gone"})
+    os.utime(run_dir.claim_file(0, 1), (time.time() + 3600,) * 2)
+    writer = writer_for(run_dir)
+    writer.append(row("r0"), {})
+    assert writer.publish() and merge([run_dir.path], run_dir.results).rows == 1
+
+
 def test_a_shard_counts_once_whoever_is_first(tmp_path: Path) -> None:
     run_dir = make_run(tmp_path / "run", [["r0"]])
     sleeper = writer_for(run_dir)
@@ -213,7 +246,9 @@ def test_marks_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     def no_links(*paths: object) -> None:
         raise PermissionError(1, "this file system has no links")
 
+    assert has_links(tmp_path)
     monkeypatch.setattr(os, "link", no_links)
+    assert not has_links(tmp_path)
     assert set_mark(tmp_path / "b", {"n": 1}) and not set_mark(tmp_path / "b", {"n": 2})
     assert read_mark(tmp_path / "b") == {"n": 1}
     (tmp_path / "half").write_text('{"n"')

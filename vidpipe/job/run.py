@@ -27,7 +27,7 @@ from vidpipe.job.settings import Resolver, comparable, differences, git_revision
 from vidpipe.job.sharding import stored_shards
 from vidpipe.job.signals import stop_on_signals
 from vidpipe.job.summary import Summary, summarize
-from vidpipe.record.disk import server_now_s
+from vidpipe.record.disk import has_links, server_now_s
 from vidpipe.record.lease import is_alive
 from vidpipe.record.merge import is_complete, merge
 from vidpipe.record.run_dir import RunDir, describe_environment
@@ -65,6 +65,8 @@ def run(
     engine = make_engine(prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location)
     run_dir = RunDir(path)
     run_dir.create()
+    if not has_links(run_dir.claims):
+        display.state(f"{path} is on a file system without hard links: marks are made by exclusive creation")
     if fresh:
         _refuse_live_workers(run_dir, prospect.recipe.record.lease_s)
         run_dir.clear()
@@ -129,10 +131,10 @@ def _join(run_dir: RunDir, prospect: Prospect, engine: Engine) -> dict[str, Any]
     """
     now = _describe(prospect, engine)
     stored = run_dir.write_run(now, prospect.loaded.text)
-    changed = differences(stored["recipe"], now["recipe"])
+    changed = differences(_decisive(stored), _decisive(now))
     if changed:
         raise RecipeError(
-            f"{run_dir.path} was made with another recipe:\n  "
+            f"{run_dir.path} was made with another recipe or engine:\n  "
             + "\n  ".join(changed)
             + "\nType --fresh to forget that run, or choose another run directory with -o."
         )
@@ -143,6 +145,11 @@ def _join(run_dir: RunDir, prospect: Prospect, engine: Engine) -> dict[str, Any]
         }
         run_dir.update_run(stored)
     return stored
+
+
+def _decisive(run: Mapping[str, Any]) -> dict[str, Any]:
+    """What must be the same for rows to stand in one result."""
+    return {**run["recipe"], "engine version": run["engine"]}
 
 
 def _wanted(prospect: Prospect, shards: Shards, limit: int | None) -> set[int]:

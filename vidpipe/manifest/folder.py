@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from vidpipe.manifest.row import Record
+from vidpipe.manifest.row import Fault, Record
 
 VIDEO_SUFFIXES = frozenset(
     f".{name}"
@@ -19,7 +19,7 @@ VIDEO_SUFFIXES = frozenset(
 """Endings of the files that a folder manifest lists."""
 
 
-def read_folder(folder: Path) -> Iterator[Record]:
+def read_folder(folder: Path) -> Iterator[Record | Fault]:
     """One record (`id`, `video`) for each video file below `folder`; ids are relative paths."""
     found = sorted(
         Path(base, name).relative_to(folder)
@@ -27,6 +27,8 @@ def read_folder(folder: Path) -> Iterator[Record]:
         for name in names
         if Path(name).suffix.lower() in VIDEO_SUFFIXES
     )
+    if not found:
+        yield Fault("not_found", f"the folder holds no video file ({', '.join(sorted(VIDEO_SUFFIXES))}).")
     for number, path in enumerate(found, start=1):
         yield Record(number, {"id": _id_of(path), "video": path_text(folder / path)})
 

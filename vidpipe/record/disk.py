@@ -65,6 +65,22 @@ def set_mark(path: Path, values: Mapping[str, Any], *, durable: bool = True) -> 
     return won
 
 
+def has_links(folder: Path) -> bool:
+    """Whether files in `folder` can have a second name."""
+    first, second = temporary_for(folder / "a"), temporary_for(folder / "b")
+    try:
+        first.touch()
+        os.link(first, second)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        return False
+    finally:
+        first.unlink(missing_ok=True)
+        second.unlink(missing_ok=True)
+    return True
+
+
 def _create_exclusively(path: Path, content: bytes) -> bool:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)

@@ -91,8 +91,12 @@ def heartbeat_age_s(run_dir: RunDir, shard: int, attempt: int, now_s: float) -> 
 
 
 def is_alive(run_dir: RunDir, shard: int, attempt: int, now_s: float, lease_s: float) -> bool:
-    """Whether the holder of an attempt has to be taken for alive."""
-    if heartbeat_age_s(run_dir, shard, attempt, now_s) >= lease_s:
+    """Whether the holder of an attempt has to be taken for alive.
+
+    A heartbeat from the future is none: the clock that stamps it was set back, and a
+    living holder will soon stamp anew.
+    """
+    if abs(heartbeat_age_s(run_dir, shard, attempt, now_s)) >= lease_s:
         return False
     holder = read_mark(run_dir.claim_file(shard, attempt))
     return holder is None or not is_gone(holder)
