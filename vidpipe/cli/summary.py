@@ -29,7 +29,8 @@ def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
         console.print(escape(recipe.description.strip()), soft_wrap=True)
     statuses = ", ".join(f"{count} {status}" for status, count in sorted(summary.statuses.items()))
     counts = f"{summary.rows} of {summary.expected} rows" + (f" ({statuses})" if statuses else "")
-    console.print(f"{counts} in {result.results}", soft_wrap=True)
+    where = f"recorded in {result.results.parent}" if result.interrupted else f"in {result.results}"
+    console.print(f"{counts} {where}", soft_wrap=True)
     console.print(f"exit code {code}: {exit_codes.MEANING[code]}")
 
 

@@ -79,9 +79,14 @@ def run(
         before = read_status(path).recorded
         wanted = _wanted(prospect, shards, limit)
         completed = _answer(prospect, run_dir, shards, wanted, started, engine, decoders, display)
-    merged = merge([path], run_dir.results)
+    status = read_status(path)
+    if not completed:  # whoever asked to stop may kill soon: no time for a merge
+        summary = Summary(status.recorded, len(prospect.manifest.rows), status.statuses)
+        return RunResult(summary, run_dir.results, status.recorded - before, interrupted=True)
+    if not is_complete(run_dir.results, shards.rows):  # another process may have merged already
+        merge([path], run_dir.results)
     summary = summarize(run_dir.results, len(prospect.manifest.rows))
-    return RunResult(summary, run_dir.results, merged.rows - before, interrupted=not completed)
+    return RunResult(summary, run_dir.results, status.recorded - before, interrupted=False)
 
 
 def _answer(
