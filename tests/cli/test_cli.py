@@ -57,6 +57,20 @@ def test_a_run_its_repetition_and_its_merge(make_run: Make, tmp_path: Path) -> N
     assert "8 of 8 rows (8 ok)" in vidpipe("status", "runs/recipe", cwd=tmp_path).stdout
 
 
+def test_shares_of_a_run_on_hosts_that_share_no_disk(make_run: Make, tmp_path: Path) -> None:
+    rows = [{"id": f"r{i}", "video": "a.mp4", "question": "?", "clip_start": i / 20} for i in range(24)]
+    recipe = make_run(rows)
+    for part in range(2):
+        result = vidpipe("run", recipe, "-o", tmp_path / f"host{part}", "--shard", f"{part}/2")
+        assert result.returncode == 0, result.stderr
+        assert pq.read_table(tmp_path / f"host{part}" / "results.parquet").num_rows in (8, 16)
+    merged = vidpipe("merge", tmp_path / "host0", tmp_path / "host1", "-o", tmp_path / "all.parquet", "--json")
+    assert json.loads(merged.stdout)["partial"] is False
+    assert pq.read_table(tmp_path / "all.parquet")["id"].to_pylist() == [f"r{i}" for i in range(24)]
+    for wrong in ("2/2", "1", "a/b", "-1/2"):
+        assert vidpipe("run", recipe, "-o", tmp_path / "x", f"--shard={wrong}").returncode == 2
+
+
 def test_failed_rows_beyond_the_tolerance(make_run: Make, tmp_path: Path) -> None:
     rows = [{"id": "a", "video": "a.mp4", "question": "?"}, {"id": "b", "video": "none.mp4", "question": "?"}]
     recipe = make_run(rows)

@@ -25,6 +25,9 @@ def run(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe value; may be repeated.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=0, help="Answer the first N rows only.")] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="I/N", help="Take only the I-th (from 0) of N shares of the shards.")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget an earlier run in RUN_DIR.")] = False,
 ) -> None:
     """Answer all rows; typed again, it goes on where it stopped.
@@ -38,11 +41,22 @@ def run(
     from vidpipe.job.prospect import look_ahead
     from vidpipe.job.run import run as run_job
 
+    share = _share(shard)
     prospect = look_ahead(recipe_from(target, prompt, assignments or []))
     with own_terminal() as terminal:
         display = make_display(terminal)
-        result = run_job(prospect, run_dir or default_run_dir(prospect.loaded), display, fresh=fresh, limit=limit)
+        path = run_dir or default_run_dir(prospect.loaded)
+        result = run_job(prospect, path, display, fresh=fresh, limit=limit, share=share)
     sys.exit(_report(result, prospect.recipe))
+
+
+def _share(shard: str | None) -> tuple[int, int]:
+    from vidpipe.errors import RecipeError
+
+    part, slash, parts = (shard or "0/1").partition("/")
+    if not (slash and part.isdecimal() and parts.isdecimal() and int(part) < int(parts)):
+        raise RecipeError(f"--shard {shard} is not I/N with 0 <= I < N. Example: --shard 0/4")
+    return int(part), int(parts)
 
 
 def _report(result: RunResult, recipe: Recipe) -> int:

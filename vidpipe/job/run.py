@@ -46,7 +46,13 @@ class RunResult:
 
 
 def run(
-    prospect: Prospect, path: Path, display: Display, *, fresh: bool = False, limit: int | None = None
+    prospect: Prospect,
+    path: Path,
+    display: Display,
+    *,
+    fresh: bool = False,
+    limit: int | None = None,
+    share: tuple[int, int] = (0, 1),
 ) -> RunResult:
     """Answer every row that the run directory `path` does not hold yet.
 
@@ -56,6 +62,7 @@ def run(
         display: Is told how it goes.
         fresh: Forget an earlier run there.
         limit: Answer the manifest's first rows only.
+        share: (i, n): take only every n-th shard, from the i-th on.
 
     Raises:
         RecipeError, ManifestError, CapabilityError: before anything is started.
@@ -77,7 +84,7 @@ def run(
             summary = summarize(run_dir.results, len(prospect.manifest.rows))
             return RunResult(summary, run_dir.results, 0, interrupted=False)
         before = read_status(path).recorded
-        wanted = _wanted(prospect, shards, limit)
+        wanted = {shard for shard in _wanted(prospect, shards, limit) if shard % share[1] == share[0]}
         completed = _answer(prospect, run_dir, shards, wanted, started, engine, decoders, display)
     status = read_status(path)
     if not completed:  # whoever asked to stop may kill soon: no time for a merge

@@ -60,8 +60,8 @@ def merge(run_dirs: Sequence[Path], output: Path) -> Merged:
         if run.columns.keys() != columns.keys():
             folder = run.run_dir.path
             raise RecipeError(f"{folder} has other columns than {run_dirs[0]}; merge runs of one kind of manifest.")
-    order = pa.chunked_array([chunk for run in runs for chunk in run.order.chunks], pa.string()).combine_chunks()
-    _refuse_duplicates(order)
+    # Runs with --shard have the whole manifest's order each, and parts of its rows.
+    order = pc.unique(pa.chunked_array([chunk for run in runs for chunk in run.order.chunks], pa.string()))
     output.parent.mkdir(parents=True, exist_ok=True)
     while True:
         try:
@@ -101,7 +101,7 @@ def _merge(runs: Sequence[_Run], order: pa.StringArray, columns: dict[str, Any],
                 settings |= batch.settings
                 spread.add(batch.table)
         spread.close()
-        expected = sum(run.shards.rows for run in runs)
+        expected = len(runs[0].shards.sha.keys() | {row_id for run in runs[1:] for row_id in run.shards.sha})
         values: Any = runs[0].values if len(runs) == 1 else [run.values for run in runs]
         partial = json.dumps(spread.rows < expected)
         metadata = {RUN_KEY: json.dumps(values), RESOLVED_KEY: json.dumps(settings), PARTIAL_KEY: partial}
@@ -109,6 +109,7 @@ def _merge(runs: Sequence[_Run], order: pa.StringArray, columns: dict[str, Any],
         missing: list[str] = []
         with parquet_writer(output, schema, metadata) as writer:
             for table, first, last in spread.sorted():
+                _refuse_duplicates(table)
                 writer.write_table(table.drop_columns([PLACE]))
                 found += table.num_rows
                 if len(missing) < 5 and table.num_rows < last - first:
@@ -165,12 +166,13 @@ class _Spread:
             path.unlink()
 
 
-def _refuse_duplicates(order: pa.StringArray) -> None:
-    counts = order.value_counts()
-    twice = counts.filter(pc.greater(counts.field("counts"), pa.scalar(1)))
-    if len(twice):
-        names = ", ".join(map(repr, twice.field("values").to_pylist()[:5]))
-        raise RecipeError(f"{len(twice)} ids stand twice in these runs: {names}. Merge runs of different rows.")
+def _refuse_duplicates(table: pa.Table) -> None:
+    """Refuse rows, sorted by place, of which two have one place."""
+    places = table[PLACE].combine_chunks()
+    twice = table.slice(1).filter(pc.equal(places.slice(1), places.slice(0, max(0, len(places) - 1))))
+    if twice.num_rows:
+        names = ", ".join(map(repr, twice["id"].to_pylist()[:5]))
+        raise RecipeError(f"{twice.num_rows} ids stand twice in these runs: {names}. Merge runs of different rows.")
 
 
 def is_complete(results: Path, rows: int) -> bool:
