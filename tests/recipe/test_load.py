@@ -85,3 +85,9 @@ def test_every_key_is_documented() -> None:
 def test_shipped_recipes_are_valid(path: Path) -> None:
     assert load_recipe(path, []).recipe.manifest
     assert yaml.safe_load(path.read_text())
+
+
+def test_the_recipe_in_the_readme_is_valid(tmp_path: Path) -> None:
+    block = (ROOT / "README.md").read_text().split("```yaml\n")[1].split("```")[0]
+    given = load_recipe(write(tmp_path, block), []).given
+    assert set(given) == set(schema.Recipe.model_fields) - {"pruning"}, "every key is explained"
