@@ -37,7 +37,7 @@ class Prospect:
     def plan(self, done: Collection[str], limit: int | None) -> Plan:
         """The plan for the manifest's first `limit` rows, less those in `done`."""
         rows = self.manifest.rows[:limit]
-        return make_plan(rows, self.recipe, self.family, self.checkpoint.video_processor, done)
+        return make_plan(rows, self.recipe, self.family, self.checkpoint.processor(self.family), done)
 
 
 def look_ahead(loaded: LoadedRecipe) -> Prospect:
@@ -56,6 +56,7 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
     path = recipe.model.path
     family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)
     refuse_impossible(recipe)
+    family.complete(recipe.sampling, checkpoint.processor(family))
     manifest_path = folder / Path(recipe.manifest).expanduser()
     manifest = scan_manifest(manifest_path, recipe_has_prompt=recipe.prompt is not None)
     if recipe.media_root is None:
@@ -65,7 +66,7 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
         root, allow_outside = folder / Path(recipe.media_root).expanduser(), recipe.media.allow_outside_root
         if not root.is_dir():
             raise RecipeError(f"media_root {recipe.media_root}: no such folder. Paths start from {folder}.")
-    reader = ClipReader(recipe, family, checkpoint.video_processor, root, allow_outside)
+    reader = ClipReader(recipe, family, checkpoint.processor(family), root, allow_outside)
     return Prospect(loaded, checkpoint, family, manifest_path, manifest, reader)
 
 
