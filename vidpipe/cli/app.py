@@ -18,6 +18,7 @@ from vidpipe.cli import exit_codes
 from vidpipe.cli.check import check
 from vidpipe.cli.merge import merge
 from vidpipe.cli.run import run
+from vidpipe.cli.trace import trace
 from vidpipe.errors import EngineError, VidpipeError
 
 app = typer.Typer(
@@ -69,6 +70,7 @@ def _fail(message: str, code: int) -> None:
 
 for _command in (run, check, merge):
     app.command()(_with_exit_codes(_command))
+app.command(hidden=True)(_with_exit_codes(trace))  # for comparison with upstream, not for users
 
 
 def main() -> None:
