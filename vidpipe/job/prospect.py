@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vidpipe.engine.checkpoint import Checkpoint, read_checkpoint
-from vidpipe.errors import CapabilityError, RecipeError
+from vidpipe.errors import RecipeError
+from vidpipe.job.impossible import refuse_impossible
 from vidpipe.job.prepare import ClipReader
 from vidpipe.manifest.scan import Manifest, scan_manifest
 from vidpipe.models.family import Family
@@ -55,7 +56,7 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
     checkpoint = read_checkpoint(recipe.model.path, folder)
     path = recipe.model.path
     family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)
-    refuse_impossible(recipe)
+    refuse_impossible(recipe, family)
     family.complete(recipe.sampling, checkpoint.processor(family))
     manifest_path = folder / Path(recipe.manifest).expanduser()
     manifest = scan_manifest(manifest_path, recipe_has_prompt=recipe.prompt is not None)
@@ -68,21 +69,3 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
             raise RecipeError(f"media_root {recipe.media_root}: no such folder. Paths start from {folder}.")
     reader = ClipReader(recipe, family, checkpoint.processor(family), root, allow_outside)
     return Prospect(loaded, checkpoint, family, manifest_path, manifest, reader)
-
-
-def refuse_impossible(recipe: Recipe) -> None:
-    """Refuse switches that this version cannot make good on, instead of ignoring them.
-
-    Raises:
-        CapabilityError: naming the switch, the reason and the way out.
-    """
-    if recipe.pruning is not None:
-        raise CapabilityError(
-            "pruning: with the supported vLLM versions pruned Qwen3-VL requests crash or carry wrong positions "
-            "(outer vision-start token, prefix caching, chunked prefill). Remove `pruning` from the recipe."
-        )
-    if recipe.engine.encoder_graphs == "on":
-        raise CapabilityError(
-            "engine.encoder_graphs: on needs budgets that fit the plan, which vidpipe does not compute yet; vLLM's "
-            "automatic ones crash on long low-resolution clips. Leave it at auto (off in this version)."
-        )
