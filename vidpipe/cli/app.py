@@ -16,6 +16,7 @@ import typer
 from vidpipe import __version__
 from vidpipe.cli import exit_codes
 from vidpipe.cli.check import check
+from vidpipe.cli.frames import frames
 from vidpipe.cli.merge import merge
 from vidpipe.cli.models import models
 from vidpipe.cli.run import run
@@ -69,7 +70,7 @@ def _fail(message: str, code: int) -> None:
     sys.exit(code)
 
 
-for _command in (run, check, models, merge):
+for _command in (run, check, frames, models, merge):
     app.command()(_with_exit_codes(_command))
 app.command(hidden=True)(_with_exit_codes(trace))  # for comparison with upstream, not for users
 

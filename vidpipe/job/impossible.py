@@ -32,17 +32,26 @@ def refuse_impossible(recipe: Recipe, family: Family) -> None:
         )
 
 
-def _refuse_pruning(recipe: Recipe, family: Family) -> None:
-    if recipe.pruning is None:
-        return
-    method, methods = recipe.pruning.method, family.abilities.pruning
+def refuse_missing_pruning(method: str, family: Family) -> None:
+    """Refuse a pruning method that the family's model class does not have.
+
+    Raises:
+        CapabilityError: naming the families that have it.
+    """
+    methods = family.abilities.pruning
     if method not in methods:
-        has = f"It has {', '.join(methods)}." if methods else "vLLM would ignore the switch without a word."
+        has = f"It has {', '.join(methods)}." if methods else "Its engine would ignore the switch without a word."
         raise CapabilityError(
             f"pruning.method: {family.name} has no {method}. {has} Families with it: "
             f"{', '.join(_families_with('pruning', method))}. To spend fewer tokens here, lower sampling.max_pixels or "
             "sampling.max_frames."
         )
+
+
+def _refuse_pruning(recipe: Recipe, family: Family) -> None:
+    if recipe.pruning is None:
+        return
+    refuse_missing_pruning(recipe.pruning.method, family)
     if recipe.engine.encoder_graphs == "on":
         raise CapabilityError(
             "pruning: with it vLLM turns the encoder's graphs off. Remove `pruning`, or leave engine.encoder_graphs "
