@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import TINY_MODEL
-from vidpipe.engine import vllm_environment
+from vidpipe.engine import torchvision_on_cpu, vllm_environment
 from vidpipe.errors import EngineError, MediaError
 from vidpipe.models import ernie45_vl, llava_onevision2, minimax_m3, qwen3_vl
 from vidpipe.models.indices import qwen2_vl_indices, spread_float32, steps_float32
@@ -23,7 +22,8 @@ from vidpipe.pruning.evs import evs_mask
 from vidpipe.pruning.vidcom2 import vidcom2_mask
 
 try:
-    vllm_environment.prepare(str(TINY_MODEL))
+    vllm_environment.installed()
+    torchvision_on_cpu.install()
 except EngineError:
     pytest.skip("vLLM is not installed here", allow_module_level=True)
 
@@ -44,6 +44,8 @@ from vllm.multimodal.video_prune import evs as vllm_evs
 from vllm.multimodal.video_prune import vidcom2 as vllm_vidcom2
 from vllm.transformers_utils.processors import minimax_m3 as vllm_minimax
 from vllm.v1.worker.encoder_cudagraph import EncoderCudaGraphManager
+
+pytestmark = pytest.mark.upstream
 
 examples = settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

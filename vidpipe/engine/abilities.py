@@ -12,7 +12,7 @@ import textwrap
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vidpipe.engine import vllm_environment
+from vidpipe.engine import torchvision_on_cpu, vllm_environment
 from vidpipe.errors import EngineError
 from vidpipe.models.family import Abilities, Family
 
@@ -62,7 +62,7 @@ def installed_abilities(family: Family) -> InstalledAbilities:
 
 
 def _model_class(architecture: str) -> Any:
-    vllm_environment.prepare("")
+    torchvision_on_cpu.install()
     from vllm.model_executor.models.registry import ModelRegistry
 
     registered = ModelRegistry.models.get(architecture)
