@@ -85,6 +85,13 @@ def test_a_line_that_is_no_case_is_refused() -> None:
     assert result.exit_code == 2 and "line 1" in result.output
 
 
+def test_an_input_that_a_rule_refuses_costs_that_line_only() -> None:
+    good = {"input_ids": [1], "image_token_id": 9, "grid_thw": [], "spatial_merge_size": 2}
+    good |= {"extend_prefix_len": 0, "extend_seq_len": 1}
+    found = traced("moss_vl_layout", [Case("bad", {**good, "input_ids": [9]}, {}), Case("good", good, {})])
+    assert found["bad"] == {"error": "ValueError"} and found["good"]["encoder_len"] == 0
+
+
 def test_an_unknown_kind_is_refused_with_the_known() -> None:
     result = CliRunner().invoke(app, ["trace", "retained"])
     assert result.exit_code == 2 and "retained_counts" in result.output

@@ -12,7 +12,7 @@ def trace(kind: Annotated[str, typer.Argument(metavar="KIND", help="Name of a fi
     """Read lines {"id", "input"} on standard input, write lines {"id", "output"} on standard output.
 
     Where upstream raises, the key that the vectors call `error` or `*_error` holds the
-    exception's type name, else null.
+    exception's type name, else null. A kind without such a key gives {"error": "TypeName"}.
     """
     import json
 
@@ -30,4 +30,8 @@ def trace(kind: Annotated[str, typer.Argument(metavar="KIND", help="Name of a fi
             raise RecipeError(
                 f'standard input, line {number}: not {{"id": ..., "input": {{...}}}}. Found {line.strip()[:60]!r}.'
             ) from None
-        typer.echo(json.dumps({"id": name, "output": rule(given)}))
+        try:
+            output = rule(given)
+        except Exception as error:  # one input that a rule does not take must not cost the others
+            output = {"error": type(error).__name__}
+        typer.echo(json.dumps({"id": name, "output": output}))

@@ -7,7 +7,6 @@ from typing import Any
 from vidpipe.errors import MediaError
 from vidpipe.models import moss_vl, moss_vl_layout
 from vidpipe.models.positions import delta
-from vidpipe.models.resize import MAX_ASPECT_RATIO
 
 Values = dict[str, Any]
 
@@ -73,7 +72,7 @@ def resize(given: Values) -> Values:
     try:
         out_h, out_w = moss_vl.smart_resize(frames, height, width, factor=factor, bounds=moss_vl.CLASS_BOUNDS)
     except MediaError:
-        return {"error": "aspect" if max(height, width) > MAX_ASPECT_RATIO * min(height, width) else "too small"}
+        return {"error": "too small" if min(height, width) < factor else "aspect"}
     grid = (frames, out_h // moss_vl.PATCH, out_w // moss_vl.PATCH)
     length = moss_vl_layout.encoder_length([grid], moss_vl.MERGE)
     return {
