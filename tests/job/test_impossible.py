@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vidpipe.errors import CapabilityError
-from vidpipe.job.impossible import refuse_impossible
+from vidpipe.job.impossible import refuse_impossible, with_engine_args
 from vidpipe.models.registry import get_family
 from vidpipe.recipe.schema import Recipe
 
@@ -43,6 +43,18 @@ REMOTE = {"trust_remote_code": True}
 def test_refused(family: str, keys: dict[str, Any], words: str) -> None:
     with pytest.raises(CapabilityError, match=words):
         refuse(family, **keys)
+
+
+def test_a_family_brings_the_arguments_that_it_needs() -> None:
+    recipe = Recipe.model_validate({"manifest": "m", "model": {"path": "m"}, "engine": {"args": {"seed": 1}}})
+    minimax = with_engine_args(recipe, get_family("minimax_m3"))
+    assert minimax.engine.args == {"seed": 1, "mm_processor_cache_gb": 0}
+    assert with_engine_args(recipe, get_family("qwen3_vl")) is recipe
+    other = Recipe.model_validate(
+        {"manifest": "m", "model": {"path": "m"}, "engine": {"args": {"mm_processor_cache_gb": 4}}}
+    )
+    with pytest.raises(CapabilityError, match=r"engine\.args\.mm_processor_cache_gb.*times"):
+        with_engine_args(other, get_family("minimax_m3"))
 
 
 @pytest.mark.parametrize("family", ["qwen3_vl", "minimax_m3"])

