@@ -132,7 +132,7 @@ def test_the_family_says_the_prompt_token_by_token(engine: VllmEngine, tmp_path:
         tokenizer.convert_tokens_to_ids,
     )
     ids = engine._prompts.token_ids(clip.first.messages, "literal")
-    place = ids.index(engine._video_token_id)
+    place = ids.index(tokenizer.convert_tokens_to_ids(family.slot_word))
     engine.submit(request("r", clip, prepared, max_tokens=1))
     expected = np.asarray([*ids[: place - 1], *video, *ids[place + 2 :]], "<i4")
     assert drain(engine)["r"].prompt_sha == hashlib.sha256(expected.tobytes()).hexdigest()

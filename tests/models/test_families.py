@@ -37,9 +37,7 @@ def test_prompt_and_layout_agree(family: Family, frames: int, width: int, height
     frames += frames_to_add(family, frames)
     layout = family.layout(frames, width, height, sampling, family.published)
     spans = family.prompt([i / 2 for i in range(frames)], layout, sampling)
-    vision = {"ernie45_vl": "<|IMAGE_PLACEHOLDER|>", "minimax_m3": "]<]video[>[", "qwen3_vl": "<|video_pad|>"}
-    word = vision.get(family.name, "<|image_pad|>")
-    shown = sum(span.times or 0 for span in spans if span.text == word)
+    shown = sum(span.times or 0 for span in spans if span.text == family.vision_word)
     if family.name == "moss_vl":  # one token a frame; pixels and a separator a frame are in the encoder's cache
         assert shown == frames and layout.vision_tokens == frames * (layout.tokens_per_step + 1)
     else:

@@ -28,6 +28,8 @@ class ToyVL:
     frames_multiple: ClassVar[int] = 3
     least_frames: ClassVar[int] = 1
     times_in: ClassVar[Literal["prompt", "pixels"]] = "prompt"
+    slot_word: ClassVar[str] = "<toy>"
+    vision_word: ClassVar[str] = "<toy>"
 
     def complete(self, sampling: Sampling, processor: Mapping[str, Any]) -> Sampling:
         bounds = bounds_of(processor, CLASS_BOUNDS)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidpipe.plan.encoder_graphs import GraphLimits, graph_limits, pack
+from vidpipe.plan.encoder_graphs import GraphLimits, graph_limits, pack, too_long
 
 BUDGETS = (64, 128, 256, 512, 1024)
 
@@ -24,6 +24,14 @@ def test_every_item_runs_once_within_the_limits(item_tokens: list[int], max_item
 def test_a_batch_closes_early_where_that_saves_tokens() -> None:
     batches = pack([60, 70, 600], GraphLimits(BUDGETS, 8, 0))
     assert [batch.items for batch in batches] == [(0,), (1, 2)]
+
+
+def test_batches_that_crash_the_engine_are_told() -> None:
+    """vllm#43403: a video of 64 small pairs fits the tokens of a graph, but not its attention borders."""
+    limits = GraphLimits(BUDGETS, 4, 16)
+    batches = pack([256, 300, 2000], limits)
+    assert [batch.items for batch in too_long(batches, [64, 4, 500], limits)] == [(0,)]
+    assert too_long(batches, [8, 4, 500], limits) == []  # what runs without a graph has no such limit
 
 
 def test_what_the_engine_would_refuse_is_refused() -> None:

@@ -109,7 +109,8 @@ class ClipReader:
             frame_bytes=pixels.nbytes,
         )
         metadata = self.family.engine_metadata(clock, sampling)
-        return PreparedClip(Video(pixels, metadata, self.family.processor_kwargs(sampling, self.processor)), seen)
+        kwargs = self.family.processor_kwargs(sampling, self.processor)
+        return PreparedClip(Video(pixels, metadata, kwargs, self.family.slot_word, self.family.vision_word), seen)
 
 
 def _shift(seconds: float | None, by_s: float) -> float | None:

@@ -22,6 +22,7 @@ from vidpipe.recipe.schema import Sampling
 
 PATCH, MERGE, TEMPORAL = 14, 2, 2
 START, PLACEHOLDER, END = "<|VIDEO_START|>", "<|IMAGE_PLACEHOLDER|>", "<|VIDEO_END|>"
+SLOT = "<|video@placeholder|>"
 VLLM_MAX_FRAMES = 32
 HF_MIN_FRAMES, HF_MAX_FRAMES = 16, 180
 ASSUMED_FPS = 24.0
@@ -137,6 +138,8 @@ class Ernie45VL:
     frames_multiple: ClassVar[int] = TEMPORAL
     least_frames: ClassVar[int] = TEMPORAL
     times_in: ClassVar[Literal["prompt", "pixels"]] = "pixels"
+    slot_word: ClassVar[str] = SLOT
+    vision_word: ClassVar[str] = PLACEHOLDER
 
     def complete(self, sampling: Sampling, processor: Mapping[str, Any]) -> Sampling:
         """See `Family.complete`. Neither rule has a default rate: the clip is thinned to the cap."""

@@ -78,6 +78,11 @@ class Family(Protocol):
     times_in: ClassVar[Literal["prompt", "pixels"]]
     """Where the model reads times: as text in the prompt, or drawn on the frames."""
 
+    slot_word: ClassVar[str]
+    """Control word that the chat template writes where a video belongs."""
+    vision_word: ClassVar[str]
+    """Control word that each vision token is in the finished prompt."""
+
     def complete(self, sampling: Sampling, processor: Mapping[str, Any]) -> Sampling:
         """`sampling` with the defaults of the family and of the checkpoint's video processor filled in.
 

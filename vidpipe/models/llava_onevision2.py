@@ -25,6 +25,7 @@ from vidpipe.recipe.schema import Sampling
 
 PATCH, MERGE = 14, 2
 START, IMAGE, END = "<|vision_start|>", "<|image_pad|>", "<|vision_end|>"
+SLOT = "<|video_pad|>"
 DEFAULT_FPS = 1.0
 MIN_FRAMES = 4
 VLLM_MAX_FRAMES, NATIVE_MAX_FRAMES = 32, 384
@@ -131,6 +132,8 @@ class LlavaOnevision2:
     frames_multiple: ClassVar[int] = 2
     least_frames: ClassVar[int] = 2
     times_in: ClassVar[Literal["prompt", "pixels"]] = "prompt"
+    slot_word: ClassVar[str] = SLOT
+    vision_word: ClassVar[str] = IMAGE
 
     def complete(self, sampling: Sampling, processor: Mapping[str, Any]) -> Sampling:
         """See `Family.complete`. Under `ov2_eval` every frame gets the same number of pixels."""

@@ -162,6 +162,8 @@ class MiniMaxM3:
     frames_multiple: ClassVar[int] = 1
     least_frames: ClassVar[int] = 1
     times_in: ClassVar[Literal["prompt", "pixels"]] = "prompt"
+    slot_word: ClassVar[str] = VIDEO
+    vision_word: ClassVar[str] = VIDEO
 
     def complete(self, sampling: Sampling, processor: Mapping[str, Any]) -> Sampling:
         """See `Family.complete`."""

@@ -23,6 +23,7 @@ from vidpipe.recipe.schema import Sampling
 
 PATCH, MERGE = 16, 2
 START, IMAGE, END = "<|vision_start|>", "<|image_pad|>", "<|vision_end|>"
+SLOT = "<|video|>"
 TIME_START, TIME_END = "<|time_start|>", "<|time_end|>"
 DEFAULT_FPS = 1.0
 ASSUMED_FPS = 24.0
@@ -104,6 +105,8 @@ class MossVL:
     frames_multiple: ClassVar[int] = 1
     least_frames: ClassVar[int] = 1
     times_in: ClassVar[Literal["prompt", "pixels"]] = "prompt"
+    slot_word: ClassVar[str] = SLOT
+    vision_word: ClassVar[str] = IMAGE
 
     def complete(self, sampling: Sampling, processor: Mapping[str, Any]) -> Sampling:
         """See `Family.complete`."""

@@ -15,7 +15,7 @@ from vidpipe.models.clock import FrameClock, vllm_metadata
 from vidpipe.models.family import Abilities, Bounds, VideoLayout, bounds_of, fill, padded
 from vidpipe.models.indices import spread_rounded
 from vidpipe.models.prompt import Span
-from vidpipe.models.qwen3_vl_prompt import END, START, pairs
+from vidpipe.models.qwen3_vl_prompt import END, START, VIDEO, pairs
 from vidpipe.models.resize import ceil_to, check_aspect_ratio, floor_to, round_to
 from vidpipe.recipe.schema import Sampling
 
@@ -143,6 +143,8 @@ class Qwen3VL:
     frames_multiple: ClassVar[int] = 1
     least_frames: ClassVar[int] = 2  # upstream's resize raises on a lone frame
     times_in: ClassVar[Literal["prompt", "pixels"]] = "prompt"
+    slot_word: ClassVar[str] = VIDEO
+    vision_word: ClassVar[str] = VIDEO
 
     def complete(self, sampling: Sampling, processor: Mapping[str, Any]) -> Sampling:
         """See `Family.complete`. The frame bounds come from the checkpoint's processor where it has them."""

@@ -121,6 +121,23 @@ def pack(item_tokens: Sequence[int], limits: GraphLimits) -> list[Batch]:
     return batches
 
 
+def too_long(batches: Sequence[Batch], item_steps: Sequence[int], limits: GraphLimits) -> list[Batch]:
+    """The batches that crash the engine: more temporal patches than its graphs were captured for (vllm#43403).
+
+    The packer counts tokens and items only, so long clips of low resolution get there.
+
+    Args:
+        batches: As `pack` made them.
+        item_steps: Temporal patches of each item of the request.
+        limits: The engine's limits.
+    """
+    return [
+        batch
+        for batch in batches
+        if batch.budget is not None and sum(item_steps[item] for item in batch.items) > limits.max_steps
+    ]
+
+
 @dataclass(frozen=True)
 class Assignment:
     """Items shared out over the ranks of a data-parallel encoder."""
