@@ -1,9 +1,8 @@
 """ERNIE-4.5-VL: an even number of frames, joined in pairs behind the encoder, with their times drawn on the pixels.
 
 Sources: vLLM `multimodal/video.py` (VideoBackend: the loader that ERNIE gets, since none is
-registered for it), `model_executor/models/ernie45_vl.py` (`smart_resize`,
-`get_replacement_ernie45vl`);
-transformers `models/ernie4_5_vl_moe` (`sample_frames`, `_convert_timestamp`, `smart_resize`).
+registered for it), `model_executor/models/ernie45_vl.py` (`get_replacement_ernie45vl`);
+transformers `models/ernie4_5_vl_moe` (`sample_frames`, `_convert_timestamp`).
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from vidpipe.errors import CapabilityError, MediaError
+from vidpipe.errors import CapabilityError
 from vidpipe.models.clock import FrameClock, vllm_metadata
+from vidpipe.models.ernie45_vl_resize import hf_resize, vllm_resize
 from vidpipe.models.family import Abilities, Bounds, VideoLayout, bounds_of, fill, padded, rule_of
 from vidpipe.models.indices import spread_truncated, steps_float32
 from vidpipe.models.prompt import Span
-from vidpipe.models.resize import MAX_ASPECT_RATIO, fit_area, floor_to, qwen2_vl_resize, round_to
 from vidpipe.recipe.schema import Sampling
 
 PATCH, MERGE, TEMPORAL = 14, 2, 2
@@ -83,38 +82,6 @@ def drawn_time(time_s: float) -> str:
     """The text drawn on a frame; upstream's rounding prints 59.996 s as `00:00:60.00`, and so does this."""
     minutes, seconds = time_s % 3600 // 60, time_s % 3600 % 60
     return f"time: {int(time_s // 3600):02d}:{int(minutes):02d}:{seconds:05.02f}"
-
-
-def vllm_resize(height: int, width: int, *, factor: int, min_pixels: int, max_pixels: int) -> tuple[int, int]:
-    """Height and width as vLLM counts them: beyond 200:1 it goes on with a shape of 200:1.
-
-    Raises:
-        MediaError: `aspect_ratio`, when no size within the bounds is found.
-    """
-    shape = (height, width)
-    if max(shape) / min(shape) > MAX_ASPECT_RATIO:
-        short = max(factor, round_to(min(shape), factor))
-        long = floor_to(short * MAX_ASPECT_RATIO, factor)
-        shape = (long, short) if height > width else (short, long)
-    out_h, out_w = fit_area(
-        *shape, factor=factor, min_pixels=min_pixels, max_pixels=max_pixels, least=factor, least_when_shrunk=0
-    )
-    if not min_pixels <= out_h * out_w <= max_pixels:
-        raise MediaError(
-            "aspect_ratio",
-            f"frames of {width}x{height} pixels: ERNIE-4.5-VL would make {out_w}x{out_h} of them, outside its bounds "
-            f"of {min_pixels} to {max_pixels} pixels. Crop or pad it, or widen sampling.min_pixels and max_pixels.",
-        )
-    return out_h, out_w
-
-
-def hf_resize(height: int, width: int, *, factor: int, min_pixels: int, max_pixels: int) -> tuple[int, int]:
-    """Height and width as transformers' processor makes them.
-
-    Raises:
-        MediaError: `aspect_ratio`.
-    """
-    return qwen2_vl_resize("ERNIE-4.5-VL", height, width, factor=factor, min_pixels=min_pixels, max_pixels=max_pixels)
 
 
 class Ernie45VL:

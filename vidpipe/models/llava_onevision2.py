@@ -1,10 +1,8 @@
 """LLaVA-OneVision-2: an even number of frames, each an image of its own with its own time before it.
 
-Sources: vLLM `model_executor/models/llava_onevision2.py` (`_ov2_smart_nframes`,
-`LlavaOnevision2VideoBackend`, `_expand_video_markers_in_prompt`, `_pack_timestamps`);
-the LLaVA-OneVision-2 repository's `video_processing_llava_onevision2.py`
-(`choose_target_frames`, `select_frame_indices`, `format_timestamp`); qwen-vl-utils
-`smart_nframes` for the rule behind the published scores.
+Sources: vLLM `model_executor/models/llava_onevision2.py`
+(`_expand_video_markers_in_prompt`, `_pack_timestamps`); the LLaVA-OneVision-2
+repository's `smart_resize`. The index rules are in `llava_onevision2_sampling`.
 """
 
 from __future__ import annotations
@@ -18,69 +16,27 @@ import numpy as np
 from vidpipe.errors import CapabilityError
 from vidpipe.models.clock import FrameClock, vllm_metadata
 from vidpipe.models.family import Abilities, Bounds, VideoLayout, bounds_of, fill, padded, rule_of
-from vidpipe.models.indices import spread_float32, spread_rounded
+from vidpipe.models.llava_onevision2_sampling import (
+    DEFAULT_FPS,
+    VLLM_MAX_FRAMES,
+    eval_indices,
+    native_count,
+    native_indices,
+    native_time_s,
+    vllm_indices,
+)
 from vidpipe.models.prompt import Span
-from vidpipe.models.resize import fit_area, floor_to, qwen2_vl_resize
+from vidpipe.models.resize import fit_area, qwen2_vl_resize
 from vidpipe.recipe.schema import Sampling
 
 PATCH, MERGE = 14, 2
 START, IMAGE, END = "<|vision_start|>", "<|image_pad|>", "<|vision_end|>"
 SLOT = "<|video_pad|>"
-DEFAULT_FPS = 1.0
-MIN_FRAMES = 4
-VLLM_MAX_FRAMES, NATIVE_MAX_FRAMES = 32, 384
+NATIVE_MAX_FRAMES = 384
 EVAL_MAX_FRAMES, EVAL_PIXELS = 128, 153_664
 """What the published scores used for VSI-Bench; other benchmarks have their own."""
 CLASS_BOUNDS = Bounds(56 * 56, 28 * 28 * 1280)
 TIME_DECIMALS = 1
-
-
-def smart_nframes(frames: int, fps: float, *, target_fps: float, max_frames: int) -> int:
-    """Even number of frames for a clip of `frames` frames at `fps` (0 if unknown: then the count alone decides).
-
-    The bounds apply in this order: at least 4, at most `max_frames` made even, at most the
-    clip; then down to even, and never under 2. So a cap below 4 wins over the 4.
-    """
-    wanted = frames / fps * target_fps if fps > 0 else frames
-    wanted = min(max(wanted, MIN_FRAMES), floor_to(max_frames, 2), frames)
-    return max(floor_to(wanted, 2), 2)
-
-
-def vllm_indices(
-    frames: int, fps: float, *, target_fps: float = DEFAULT_FPS, max_frames: int = VLLM_MAX_FRAMES
-) -> list[int]:
-    """Frame indices of vLLM's loader; a clip of one frame gives that frame twice, one of none an empty list."""
-    if frames <= 0:
-        return []
-    return spread_rounded(frames, smart_nframes(frames, fps, target_fps=target_fps, max_frames=max_frames))
-
-
-def eval_indices(frames: int, fps: float, *, target_fps: float, max_frames: int) -> list[int]:
-    """Frame indices behind the published scores: the same count, spread in float32 (a frame off in some clips)."""
-    if frames <= 0:
-        return []
-    return spread_float32(frames, smart_nframes(frames, fps, target_fps=target_fps, max_frames=max_frames))
-
-
-def native_count(frames: int, fps: float, *, target_fps: float | None, num_frames: int | None, max_frames: int) -> int:
-    """Frames that the model's own processor aims for: by rate, else the fixed number, else by length (8, 16, cap)."""
-    if target_fps is not None:
-        return min(max(1, int(frames / fps * target_fps)), max_frames)
-    if num_frames is not None:
-        return num_frames
-    duration_s = frames / fps
-    return 8 if duration_s < 10 else 16 if duration_s < 30 else max_frames
-
-
-def native_indices(frames: int, count: int) -> list[int]:
-    """All frames if the clip has no more than `count`, else `count` of them from first to last."""
-    return list(range(frames)) if frames <= count else spread_float32(frames, count)
-
-
-def native_time_s(time_s: float) -> float:
-    """`time_s` after the way through `MM:SS.ffffff`, which keeps six decimals."""
-    minutes = int(time_s // 60)
-    return minutes * 60 + float(f"{time_s - minutes * 60:.6f}")
 
 
 def time_tag(time_s: float) -> str:

@@ -1,9 +1,7 @@
 """MiniMax-M3: frames at least an interval apart, seen in pairs, each pair with the time of its first frame.
 
 Sources: vLLM `models/minimax_m3/common/mm_preprocess.py` (MiniMaxM3VideoBackend,
-`_get_prompt_updates`), `.../vision_tower.py` (`_apply_max_frames_limit`),
-`transformers_utils/processors/minimax_m3.py` (`smart_resize`, `_smart_resize_by_long_side`);
-transformers `models/minimax_m3_vl` (`replace_video_token`, `smart_resize`).
+`_get_prompt_updates`); transformers `models/minimax_m3_vl` (`replace_video_token`).
 """
 
 from __future__ import annotations
@@ -16,8 +14,8 @@ from vidpipe.errors import MediaError
 from vidpipe.models.clock import FrameClock, vllm_metadata
 from vidpipe.models.family import Abilities, Bounds, VideoLayout, fill
 from vidpipe.models.indices import spread_rounded
+from vidpipe.models.minimax_m3_vision import smart_resize
 from vidpipe.models.prompt import Span
-from vidpipe.models.resize import check_aspect_ratio, fit_area, qwen2_vl_resize, round_to
 from vidpipe.recipe.schema import Sampling
 
 PATCH, MERGE, TEMPORAL = 14, 2, 2
@@ -27,7 +25,6 @@ MAX_FRAMES = 768
 """Upstream states this number and never reads it; here it holds, so that an hour does not become 3,600 frames."""
 GRACE_S = 1e-4
 CLASS_BOUNDS = Bounds(4 * 28 * 28, 768 * 28 * 28)
-LEAST_SHORT_SIDE = 112
 VIDEO_MAX_VOLUME, IMAGE_MAX_AREA = 301_056_000, 12_845_056
 
 
@@ -67,72 +64,6 @@ def spans(time_texts: Sequence[str], tokens_per_pair: int) -> list[Span]:
     """The video in the prompt: per pair its time, start, vision tokens, end (those of images)."""
     pair = (Span(START, 1), Span(VIDEO, tokens_per_pair), Span(END, 1))
     return [span for text in time_texts for span in (Span(text), *pair)]
-
-
-def smart_resize(
-    height: int,
-    width: int,
-    *,
-    factor: int,
-    min_pixels: int,
-    max_pixels: int,
-    max_long_side: int | None = None,
-) -> tuple[int, int]:
-    """Height and width as vLLM's processor makes them: by area, or by the long side where that is set.
-
-    By the long side: a longer one is shrunk to it; else a short side below 112 grows to
-    112. The area bounds do not hold then.
-
-    Raises:
-        MediaError: `aspect_ratio`.
-    """
-    check_aspect_ratio("MiniMax-M3", height, width)
-    if max_long_side is None:
-        return fit_area(
-            height,
-            width,
-            factor=factor,
-            min_pixels=min_pixels,
-            max_pixels=max_pixels,
-            least=factor,
-            least_when_shrunk=0,
-        )
-    scale = 1.0
-    if max(height, width) > max_long_side:
-        scale = max_long_side / max(height, width)
-    elif min(height, width) < LEAST_SHORT_SIDE:
-        scale = LEAST_SHORT_SIDE / min(height, width)
-    return max(factor, round_to(height * scale, factor)), max(factor, round_to(width * scale, factor))
-
-
-def hf_resize(height: int, width: int, *, factor: int, min_pixels: int, max_pixels: int) -> tuple[int, int]:
-    """Height and width as transformers' processor makes them.
-
-    Raises:
-        MediaError: `aspect_ratio`.
-    """
-    return qwen2_vl_resize("MiniMax-M3", height, width, factor=factor, min_pixels=min_pixels, max_pixels=max_pixels)
-
-
-def vision_segments(
-    grids_thw: Sequence[tuple[int, int, int]], max_steps: int | None
-) -> tuple[list[tuple[int, int, int]], list[int]]:
-    """The grids that attention is kept within, and the borders between them in patches, from 0 (`cu_seqlens`).
-
-    Args:
-        grids_thw: Patches of each item before merging.
-        max_steps: The model's `vision_segment_max_frames`, which counts temporal patches;
-            None leaves every item whole. Time starts at 0 again in each segment.
-    """
-    segments = [
-        (min(max_steps or steps, steps - first), rows, columns)
-        for steps, rows, columns in grids_thw
-        for first in range(0, steps, max_steps or steps)
-    ]
-    ends = [0]
-    for segment in segments:
-        ends.append(ends[-1] + math.prod(segment))
-    return segments, ends
 
 
 class MiniMaxM3:

@@ -11,10 +11,9 @@ from vidpipe.models.ernie45_vl import (
     VLLM_MAX_FRAMES,
     drawn_time,
     hf_indices,
-    hf_resize,
     uniform_indices,
-    vllm_resize,
 )
+from vidpipe.models.ernie45_vl_resize import hf_resize, vllm_resize
 from vidpipe.models.ernie45_vl_tokens import mrope_positions, temporal_pairs
 from vidpipe.models.positions import delta
 from vidpipe.models.trace.attempt import attempt

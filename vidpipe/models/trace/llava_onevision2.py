@@ -5,20 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from vidpipe.models.family import padded
-from vidpipe.models.llava_onevision2 import (
+from vidpipe.models.llava_onevision2 import LlavaOnevision2, frame_layout, repo_resize, time_tag, vllm_time_tag
+from vidpipe.models.llava_onevision2_patches import codec_runs, patch_positions, window_ends
+from vidpipe.models.llava_onevision2_sampling import (
     DEFAULT_FPS,
     VLLM_MAX_FRAMES,
-    LlavaOnevision2,
-    frame_layout,
     native_count,
     native_indices,
     native_time_s,
-    repo_resize,
-    time_tag,
     vllm_indices,
-    vllm_time_tag,
 )
-from vidpipe.models.llava_onevision2_patches import codec_runs, patch_positions, window_ends
 from vidpipe.models.trace.attempt import attempt
 
 Values = dict[str, Any]

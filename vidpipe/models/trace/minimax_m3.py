@@ -8,15 +8,13 @@ from vidpipe.models.minimax_m3 import (
     CLASS_BOUNDS,
     IMAGE_MAX_AREA,
     VIDEO_MAX_VOLUME,
-    hf_resize,
     interval_indices,
-    smart_resize,
     spans,
     step_times,
     steps_of,
     time_tag,
-    vision_segments,
 )
+from vidpipe.models.minimax_m3_vision import hf_resize, smart_resize, vision_segments
 from vidpipe.models.trace.attempt import attempt
 
 Values = dict[str, Any]
