@@ -14,6 +14,7 @@ import pytest
 from tests.conftest import ROOT, vidpipe
 from vidpipe import __version__
 from vidpipe.cli.documents import DOCUMENTS
+from vidpipe.models.registry import FAMILIES
 
 Make = Callable[..., Path]
 HEAVY = ("torch", "vllm", "cv2", "av", "numpy", "pyarrow", "pydantic", "transformers", "rich.console")
@@ -29,7 +30,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("command", ["run", "check", "status", "merge"])
+@pytest.mark.parametrize("command", ["run", "check", "status", "merge", "probe", "frames", "models"])
 def test_every_command_has_help(command: str) -> None:
     result = vidpipe(command, "--help")
     assert result.returncode == 0 and command in vidpipe("--help").stdout
@@ -119,6 +120,16 @@ def test_a_folder_of_clips_and_a_question(make_run: Make, tmp_path: Path) -> Non
     assert result.returncode == 0, result.stderr
     assert pq.read_table(tmp_path / "out" / "results.parquet")["id"].to_pylist() == ["a.mp4", "b.mp4"]
     assert "What happens" in (tmp_path / "out" / "recipe.yaml").read_text()
+
+
+def test_models_lists_every_family() -> None:
+    result = vidpipe("models", "--json")
+    families = {family["family"]: family for family in json.loads(result.stdout)["families"]}
+    assert result.returncode == 0 and list(families) == sorted(FAMILIES)
+    assert families["qwen3_vl"]["pruning"] == ["evs", "vidcom2"]
+    assert families["qwen3_vl"]["encoder_graphs"] == ["image", "video"]
+    assert families["moss_vl"]["engine"] == "sglang"
+    assert "qwen3_vl" in vidpipe("models").stdout
 
 
 @pytest.mark.parametrize("command", DOCUMENTS)

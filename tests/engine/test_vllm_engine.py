@@ -17,6 +17,7 @@ from vidpipe.engine.vllm_engine import VllmEngine
 from vidpipe.errors import CapabilityError, EngineError, RowError
 from vidpipe.job.prepare import ClipReader, PreparedClip
 from vidpipe.manifest.row import Row
+from vidpipe.models.prompt import token_ids
 from vidpipe.models.registry import get_family
 from vidpipe.plan.clips import Clip, make_plan
 from vidpipe.recipe.schema import EngineSection, Generation, Model, Recipe
@@ -105,7 +106,8 @@ def test_the_prompt_says_the_times_that_the_file_has(engine: VllmEngine, tmp_pat
     path = write_clip(tmp_path / "clip.mp4", 32, 8)
     clip, prepared = read_clip(path, clip_start_s=1.0, clip_end_s=3.0)
     assert prepared.seen.frames.times_s[0] == 1.0 and prepared.seen.frames.times_s[-1] < 3.0
-    texts = get_family("qwen3_vl").time_texts([t - 1.0 for t in prepared.seen.frames.times_s])
+    times_s = [t - 1.0 for t in prepared.seen.frames.times_s]
+    texts = get_family("qwen3_vl").time_texts(times_s, clip.first.settings.sampling)
     ids = engine._prompts.token_ids(clip.first.messages, "literal")
     item = {
         "prompt_token_ids": ids,
@@ -114,6 +116,26 @@ def test_the_prompt_says_the_times_that_the_file_has(engine: VllmEngine, tmp_pat
     rendered = engine._engine.renderer.render_cmpl([item])[0]["prompt_token_ids"]
     told = engine._engine.get_tokenizer().decode(rendered)
     assert [told.count(text) for text in texts] == [1] * len(texts), told
+
+
+@pytest.mark.parametrize(("frames", "fps"), [(24, 8), (33, 10), (250, 25)])
+def test_the_family_says_the_prompt_token_by_token(engine: VllmEngine, tmp_path: Path, frames: int, fps: int) -> None:
+    clip, prepared = read_clip(write_clip(tmp_path / "clip.mp4", frames, fps))
+    family, sampling = get_family("qwen3_vl"), clip.first.settings.sampling
+    metadata, (height, width) = prepared.video.metadata, prepared.video.pixels.shape[1:3]
+    layout = family.layout(len(prepared.video.pixels), width, height, sampling, PROCESSOR)
+    told_s = [index / metadata["fps"] for index in metadata["frames_indices"]]
+    tokenizer = engine._engine.get_tokenizer()
+    video = token_ids(
+        family.prompt(told_s, layout, sampling),
+        lambda text: tokenizer.encode(text, add_special_tokens=False),
+        tokenizer.convert_tokens_to_ids,
+    )
+    ids = engine._prompts.token_ids(clip.first.messages, "literal")
+    place = ids.index(tokenizer.convert_tokens_to_ids(family.slot_word))
+    engine.submit(request("r", clip, prepared, max_tokens=1))
+    expected = np.asarray([*ids[: place - 1], *video, *ids[place + 2 :]], "<i4")
+    assert drain(engine)["r"].prompt_sha == hashlib.sha256(expected.tobytes()).hexdigest()
 
 
 def test_a_bad_request_fails_alone(engine: VllmEngine, tmp_path: Path) -> None:

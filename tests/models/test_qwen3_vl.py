@@ -36,7 +36,7 @@ def test_the_model_always_gets_two_frames(frames: int, fps: float) -> None:
 def test_one_time_a_pair(times_s: list[float]) -> None:
     times = pair_times(sorted(times_s))
     assert len(times) == (len(times_s) + 1) // 2 and times == sorted(times)
-    assert FAMILY.time_texts(times_s)[0].endswith(" seconds>")
+    assert FAMILY.time_texts(times_s, Sampling())[0].endswith(" seconds>")
 
 
 @given(st.integers(2, 768), st.integers(1, 5000), st.integers(1, 5000))
@@ -60,6 +60,6 @@ def test_pixel_bounds_of_the_recipe_win() -> None:
 
 
 def test_the_processor_never_samples_again() -> None:
-    metadata = FAMILY.engine_metadata(FrameClock((0, 4), 8.0, 24))
+    metadata = FAMILY.engine_metadata(FrameClock((0, 4), 8.0, 24), Sampling())
     assert metadata["do_sample_frames"] is False
     assert metadata["frames_indices"] == [0, 4] and metadata["fps"] == 8.0 and metadata["total_num_frames"] == 24

@@ -17,10 +17,13 @@ import typer
 from vidpipe import __version__
 from vidpipe.cli import exit_codes
 from vidpipe.cli.check import check
+from vidpipe.cli.frames import frames
 from vidpipe.cli.merge import merge
+from vidpipe.cli.models import models
 from vidpipe.cli.probe import probe
 from vidpipe.cli.run import run
 from vidpipe.cli.status import status
+from vidpipe.cli.trace import trace
 from vidpipe.errors import EngineError, VidpipeError
 
 app = typer.Typer(
@@ -74,8 +77,9 @@ def _fail(message: str, code: int) -> None:
     sys.exit(code)
 
 
-for _command in (run, check, status, merge, probe):
+for _command in (run, check, probe, frames, models, status, merge):
     app.command()(_with_exit_codes(_command))
+app.command(hidden=True)(_with_exit_codes(trace))  # for comparison with upstream, not for users
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -126,9 +126,121 @@ class ProbeDocument(Document):
     """What else is to know, each beginning with a word for its sort."""
 
 
+class FamilyDocument(Document):
+    """One model family."""
+
+    family: str
+    """Its name, as `model.family` takes it."""
+    model_types: list[str]
+    """`model_type` words in a checkpoint's config.json that mean it."""
+    engine: str
+    """The engine that runs it."""
+    engine_version: str | None
+    """The installed engine that was asked for the abilities below; null where it is not installed: then as written."""
+    sampling_rules: dict[str, list[str]]
+    """Index rule -> the keys of `sampling` that it has; the first is the default."""
+    times_in: str
+    """Where the model reads times: `prompt`, or `pixels` for drawn ones."""
+    frames_multiple: int
+    """Frames come in whole multiples of this."""
+    pruning: list[str]
+    """Pruning methods of the model class."""
+    encoder_graphs: list[str]
+    """Modalities whose encoder can run as CUDA graphs."""
+    encoder_data_parallel: bool
+    """Whether the encoder can be shared out by items (`mm_encoder_tp_mode: data`)."""
+    needs_remote_code: bool
+    """Whether the checkpoint's own Python code must be allowed for videos."""
+    notes: list[str]
+    """What an ability is worth here: what vidpipe refuses, and where the engine differs from what is written."""
+
+
+class TokensDocument(Document):
+    """Vision tokens of one clip."""
+
+    asked: int
+    """By the family's rule, before pruning."""
+    kept: int
+    """What the language model gets."""
+
+
+class PromptPiece(Document):
+    """A piece of plain text in the prompt, or one control token some times over."""
+
+    text: str
+    """The text, or the control token's word."""
+    times: int | None
+    """How often the control token stands there; null for plain text."""
+
+
+class PrunedDocument(Document):
+    """What pruning would keep."""
+
+    method: str
+    """Pruning method."""
+    rate: float
+    """Share of tokens to drop."""
+    kept_per_step: list[int]
+    """Tokens kept of each temporal patch."""
+    scores: str
+    """Where the scores come from."""
+
+
+class FramesDocument(Document):
+    """`vidpipe frames --json`."""
+
+    file: str
+    """The video file."""
+    family: str
+    """Whose rules hold."""
+    sampling: dict[str, Any]
+    """The `sampling` section with every default filled in."""
+    outcome: str
+    """`ok`, or `ok_partial` where frames are missing."""
+    frames_missing: int
+    """Frames that the file lacks, and asked ones that do not decode."""
+    notes: list[str]
+    """What is odd about the file."""
+    frames: int
+    """Frames that the model sees."""
+    indices: list[int]
+    """Their numbers in the file, from 0; a frame shown twice stands twice."""
+    times_s: list[float]
+    """Their presentation times in the file."""
+    told_times_s: list[float]
+    """Their times as the engine is told, from the clip's start."""
+    times_in: str
+    """Where the model reads times: `prompt`, or `pixels` for drawn ones."""
+    time_texts: list[str]
+    """What it reads, one for each frame or each pair of frames."""
+    source_wh: tuple[int, int]
+    """Width and height of the decoded frames, in pixels."""
+    size_wh: tuple[int, int]
+    """Width and height before the model, after its resize rule."""
+    grid_thw: tuple[int, int, int]
+    """Patches along time, height and width."""
+    vision_tokens: TokensDocument
+    """Tokens for the frames (Moss-VL: slots of the encoder's cache)."""
+    prompt: list[PromptPiece]
+    """What stands in the prompt for the video, before pruning."""
+    pruning: PrunedDocument | None
+    """Preview of pruning, where asked for."""
+    sheet: str | None
+    """The contact sheet, where asked for."""
+
+
+class ModelsDocument(Document):
+    """`vidpipe models --json`."""
+
+    families: list[FamilyDocument]
+    """In alphabetical order of their names."""
+
+
 DOCUMENTS: dict[str, type[Document]] = {
     "check": CheckDocument,
+    "frames": FramesDocument,
     "merge": MergeDocument,
+    "models": ModelsDocument,
     "probe": ProbeDocument,
     "status": StatusDocument,
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vidpipe.errors import RecipeError
+from vidpipe.models.family import Family
 
 PROCESSOR_FILES = ("video_preprocessor_config.json", "preprocessor_config.json")
 
@@ -22,7 +23,13 @@ class Checkpoint:
     config: Mapping[str, Any]
     """`config.json`."""
     video_processor: Mapping[str, Any]
-    """`video_preprocessor_config.json`; empty if there is none."""
+    """`video_preprocessor_config.json`, or what stands in for it; empty if there is none."""
+    image_processor: Mapping[str, Any]
+    """`preprocessor_config.json`; empty if there is none."""
+
+    def processor(self, family: Family) -> Mapping[str, Any]:
+        """Settings of the processor that the family's frames go through."""
+        return self.image_processor if family.frames_are_images else self.video_processor
 
 
 def read_checkpoint(path: str, folder: Path) -> Checkpoint:
@@ -33,7 +40,7 @@ def read_checkpoint(path: str, folder: Path) -> Checkpoint:
     """
     local = folder / Path(path).expanduser()
     if local.is_dir():
-        return Checkpoint(str(local.resolve()), _required(local, path), _first(local))
+        return Checkpoint(str(local.resolve()), _required(local, path), *_processors(local))
     if path.startswith((".", "/", "~")):
         raise RecipeError(f"model.path {path}: no such folder. Paths start from the recipe's folder {folder}.")
     return _from_hub(path)
@@ -46,8 +53,10 @@ def _required(folder: Path, path: str) -> dict[str, Any]:
     return _read(file)
 
 
-def _first(folder: Path) -> dict[str, Any]:
-    return next((_read(folder / name) for name in PROCESSOR_FILES if (folder / name).exists()), {})
+def _processors(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Settings of the video processor and of the image processor; the one file may serve both."""
+    video, image = (_read(folder / name) if (folder / name).exists() else {} for name in PROCESSOR_FILES)
+    return video or image, image
 
 
 def _from_hub(name: str) -> Checkpoint:
@@ -65,7 +74,7 @@ def _from_hub(name: str) -> Checkpoint:
             f"model.path {name}: no such folder, and the hub says {type(error).__name__}: {error}"
         ) from error
     folder = Path(config).parent
-    return Checkpoint(name, _read(Path(config)), _first(folder))
+    return Checkpoint(name, _read(Path(config)), *_processors(folder))
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -25,6 +25,10 @@ class Video:
     """The family's `engine_metadata`."""
     processor_kwargs: Mapping[str, Any]
     """The family's `processor_kwargs`."""
+    slot_word: str
+    """The family's `slot_word`."""
+    vision_word: str
+    """The family's `vision_word`."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ alone and finished rows come back one at a time.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -65,18 +66,19 @@ class VllmEngine:
             raise EngineError("engine_start", f"vLLM cannot start: {type(error).__name__}: {error}") from error
         if template is None:
             raise CapabilityError(f"checkpoint {self._checkpoint} has no chat template; use an instruction-tuned one.")
-        self._video_token_id: int = config.hf_config.video_token_id
+        self._token_id: Callable[[str], int] = tokenizer.convert_tokens_to_ids
+        self._vision_ids: dict[str, int] = {}
         self._prompts = PromptBuilder(tokenizer, template)
 
     def submit(self, request: Request) -> None:
         """See `Engine.submit`."""
         ids = self._prompts.token_ids(request.messages, request.special_tokens)
-        slots, videos = ids.count(self._video_token_id), int(request.video is not None)
-        if slots != videos:  # vLLM itself leaves a slot too many in the prompt without a word
-            raise RowError("bad_value", f"the prompt has {slots} places for a video, the row has {videos} videos.")
         prompt: dict[str, Any] = {"prompt_token_ids": ids}
         if request.video is not None:
             video = request.video
+            slots = ids.count(self._token_id(video.slot_word))
+            if slots != 1:  # vLLM itself leaves a slot too many in the prompt without a word
+                raise RowError("bad_value", f"the prompt has {slots} places for a video, the row has 1 video.")
             prompt["multi_modal_data"] = {"video": [(video.pixels, dict(video.metadata))]}
             prompt["mm_processor_kwargs"] = dict(video.processor_kwargs)
         from vllm.exceptions import VLLMValidationError
@@ -85,6 +87,8 @@ class VllmEngine:
         try:
             (engine_input,) = self._engine.renderer.render_cmpl([prompt])
             self._engine.add_request(request.id, engine_input, _sampling_params(request.generation))
+            if request.video is not None:
+                self._vision_ids[request.id] = self._token_id(request.video.vision_word)
         except VLLMValidationError as error:
             kind: RowKind = "prompt_too_long" if error.parameter == "input_tokens" else "bad_value"
             raise RowError(kind, str(error)) from error
@@ -113,7 +117,8 @@ class VllmEngine:
         ids = np.asarray(output.prompt_token_ids, dtype="<i4")
         completion = output.outputs[0] if output.outputs else None
         times = output.metrics
-        kept = int(np.count_nonzero(ids == self._video_token_id))
+        vision_id = self._vision_ids.pop(output.request_id, None)
+        kept = 0 if vision_id is None else int(np.count_nonzero(ids == vision_id))
         return Reply(
             id=output.request_id,
             text=None if completion is None else completion.text,

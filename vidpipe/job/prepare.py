@@ -17,7 +17,7 @@ from vidpipe.engine.interface import Video
 from vidpipe.errors import MediaError
 from vidpipe.manifest.row import Row
 from vidpipe.models.clock import clock_of
-from vidpipe.models.family import Family
+from vidpipe.models.family import Family, frames_to_add
 from vidpipe.plan.clips import Clip
 from vidpipe.plan.cost import UNKNOWN_COST, clip_cost
 from vidpipe.recipe.schema import Recipe, Sampling
@@ -121,8 +121,10 @@ class ClipReader:
         missing = timeline.missing + frames.missing
         if missing and self.recipe.media.on_partial == "fail":
             raise MediaError("corrupt", f"{row.video}: {missing} frames are missing, and media.on_partial is fail.")
-        if len(indices) == 1:  # the family asks for at least two; damage must not take that away
-            pixels, indices = np.repeat(pixels, 2, axis=0), np.repeat(indices, 2)
+        repeats = frames_to_add(self.family, len(indices))
+        if repeats:  # the family asked for frames that it takes; damage must not change that
+            pixels = np.concatenate([pixels, np.repeat(pixels[-1:], repeats, axis=0)])
+            indices = np.concatenate([indices, np.repeat(indices[-1:], repeats)])
         elapsed_s = timeline.elapsed_s[indices]
         from_clip = row.timestamps_from == "clip"
         clock = clock_of(
@@ -149,8 +151,9 @@ class ClipReader:
             decode_s=time.perf_counter() - started,
             frame_bytes=pixels.nbytes,
         )
-        metadata = self.family.engine_metadata(clock)
-        return PreparedClip(Video(pixels, metadata, self.family.processor_kwargs(sampling, self.processor)), seen)
+        metadata = self.family.engine_metadata(clock, sampling)
+        kwargs = self.family.processor_kwargs(sampling, self.processor)
+        return PreparedClip(Video(pixels, metadata, kwargs, self.family.slot_word, self.family.vision_word), seen)
 
 
 def _shift(seconds: float | None, by_s: float) -> float | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vidpipe.engine.checkpoint import Checkpoint, read_checkpoint
-from vidpipe.errors import CapabilityError, RecipeError
+from vidpipe.errors import RecipeError
+from vidpipe.job.impossible import refuse_impossible, with_engine_args
 from vidpipe.job.prepare import ClipReader
 from vidpipe.manifest.row import BadRow, Row
 from vidpipe.manifest.scan import Manifest, scan_manifest
@@ -37,7 +38,7 @@ class Prospect:
 
     def plan(self, rows: Iterable[Row | BadRow]) -> Plan:
         """The plan for some of the manifest's rows."""
-        return make_plan(rows, self.recipe, self.family, self.checkpoint.video_processor)
+        return make_plan(rows, self.recipe, self.family, self.checkpoint.processor(self.family))
 
 
 def look_ahead(loaded: LoadedRecipe) -> Prospect:
@@ -55,7 +56,9 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
     checkpoint = read_checkpoint(recipe.model.path, folder)
     path = recipe.model.path
     family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)
-    refuse_impossible(recipe)
+    refuse_impossible(recipe, family)
+    recipe = with_engine_args(recipe, family)
+    family.complete(recipe.sampling, checkpoint.processor(family))
     manifest_path = folder / Path(recipe.manifest).expanduser()
     manifest = scan_manifest(manifest_path, recipe_has_prompt=recipe.prompt is not None)
     if recipe.media_root is None:
@@ -65,23 +68,5 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
         root, allow_outside = folder / Path(recipe.media_root).expanduser(), recipe.media.allow_outside_root
         if not root.is_dir():
             raise RecipeError(f"media_root {recipe.media_root}: no such folder. Paths start from {folder}.")
-    reader = ClipReader(recipe, family, checkpoint.video_processor, root, allow_outside)
-    return Prospect(loaded, checkpoint, family, manifest_path, manifest, reader)
-
-
-def refuse_impossible(recipe: Recipe) -> None:
-    """Refuse switches that this version cannot make good on, instead of ignoring them.
-
-    Raises:
-        CapabilityError: naming the switch, the reason and the way out.
-    """
-    if recipe.pruning is not None:
-        raise CapabilityError(
-            "pruning: with the supported vLLM versions pruned Qwen3-VL requests crash or carry wrong positions "
-            "(outer vision-start token, prefix caching, chunked prefill). Remove `pruning` from the recipe."
-        )
-    if recipe.engine.encoder_graphs == "on":
-        raise CapabilityError(
-            "engine.encoder_graphs: on needs budgets that fit the plan, which vidpipe does not compute yet; vLLM's "
-            "automatic ones crash on long low-resolution clips. Leave it at auto (off in this version)."
-        )
+    reader = ClipReader(recipe, family, checkpoint.processor(family), root, allow_outside)
+    return Prospect(replace(loaded, recipe=recipe), checkpoint, family, manifest_path, manifest, reader)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 MICROSECONDS_PER_S = 1_000_000
 SAME_TIME_S = 0.001
@@ -61,3 +61,18 @@ def clock_of(
         return FrameClock(tuple(numbers), fps, frames)
     ticks = tuple(max(0, round(time_s * MICROSECONDS_PER_S)) for time_s in shown_s)
     return FrameClock(ticks, float(MICROSECONDS_PER_S), max(ticks) + 1)
+
+
+def vllm_metadata(clock: FrameClock) -> dict[str, Any]:
+    """The metadata of a video item in vLLM's form, from which its prompt says the times of `clock`.
+
+    Without `do_sample_frames: False` a Hugging Face processor would sample once more.
+    """
+    return {
+        "fps": clock.rate,
+        "duration": clock.total / clock.rate,
+        "total_num_frames": clock.total,
+        "frames_indices": list(clock.ticks),
+        "video_backend": "opencv",
+        "do_sample_frames": False,
+    }

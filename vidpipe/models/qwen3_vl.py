@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, Literal
 
-import numpy as np
-
-from vidpipe.errors import MediaError
-from vidpipe.models.clock import FrameClock
-from vidpipe.models.family import VideoLayout
+from vidpipe.models.clock import FrameClock, vllm_metadata
+from vidpipe.models.family import Abilities, Bounds, VideoLayout, bounds_of, fill, padded
+from vidpipe.models.indices import spread_rounded
+from vidpipe.models.prompt import Span
+from vidpipe.models.qwen3_vl_prompt import END, START, VIDEO, pairs
+from vidpipe.models.resize import ceil_to, check_aspect_ratio, floor_to, round_to
 from vidpipe.recipe.schema import Sampling
 
 ASSUMED_FPS = 24.0  # what both upstreams take for a file that does not say
 DEFAULT_FPS = 2.0
 MIN_FRAMES, MAX_FRAMES = 4, 768
 VLLM_MAX_FPS = 30.0
-MAX_ASPECT_RATIO = 200
 PROCESSOR_DEFAULTS = {
     "patch_size": 16,
     "merge_size": 2,
@@ -30,7 +30,8 @@ PROCESSOR_DEFAULTS = {
     "cap_pixels_per_frame": None,
     "max_video_tokens": 768,
 }
-DEFAULT_SIZE = {"shortest_edge": 131_072, "longest_edge": 786_432}
+CLASS_BOUNDS = Bounds(131_072, 786_432)
+"""What transformers' class assumes; checkpoints ship 4,096 to 25,165,824, without which a clip gets 384 tokens."""
 
 
 def sample_indices(
@@ -40,6 +41,7 @@ def sample_indices(
     target_fps: float = DEFAULT_FPS,
     min_frames: int = MIN_FRAMES,
     max_frames: int = MAX_FRAMES,
+    num_frames: int | None = None,
     rule: str = "vllm",
 ) -> list[int]:
     """Frame indices as upstream samples them: evenly from the first to the last frame.
@@ -50,16 +52,17 @@ def sample_indices(
         target_fps: Frames per second to aim for.
         min_frames: Lower bound, unless the clip has fewer.
         max_frames: Upper bound.
+        num_frames: Exact count in place of the rate (`hf` only); more than the clip has repeats frames.
         rule: `vllm` (its loader caps the target at 30 fps and the count at 768) or `hf`.
     """
     if frames <= 0:
         return []
     if rule == "vllm":
         target_fps, max_frames = min(target_fps, VLLM_MAX_FPS), min(max_frames, MAX_FRAMES)
+    if num_frames is not None:
+        return spread_rounded(frames, num_frames)
     count = int(frames / (fps if fps > 0 else ASSUMED_FPS) * target_fps)
-    count = min(max(count, min_frames), max_frames, frames)
-    indices: list[int] = np.linspace(0, frames - 1, count).round().astype(np.int64).tolist()
-    return indices
+    return spread_rounded(frames, min(max(count, min_frames), max_frames, frames))
 
 
 def pair_times(times_s: Sequence[float]) -> list[float]:
@@ -85,77 +88,90 @@ def smart_resize(
     if height < factor or width < factor:
         scale = max(factor / height, factor / width)
         height, width = int(height * scale), int(width * scale)
-    if max(height, width) / min(height, width) > MAX_ASPECT_RATIO:
-        raise MediaError(
-            "aspect_ratio",
-            f"frames of {width}x{height} pixels: Qwen3-VL takes no side over {MAX_ASPECT_RATIO} times the other. "
-            "Crop or pad the clip.",
-        )
-    out_h, out_w = round(height / factor) * factor, round(width / factor) * factor
+    check_aspect_ratio("Qwen3-VL", height, width)
+    out_h, out_w = round_to(height, factor), round_to(width, factor)
     padded = round(frames / temporal_factor) * temporal_factor
     if padded * out_h * out_w > max_volume:
         beta = math.sqrt(frames * height * width / max_volume)
-        out_h = max(factor, math.floor(height / beta / factor) * factor)
-        out_w = max(factor, math.floor(width / beta / factor) * factor)
+        out_h, out_w = max(factor, floor_to(height / beta, factor)), max(factor, floor_to(width / beta, factor))
     elif padded * out_h * out_w < min_volume:
         beta = math.sqrt(min_volume / (frames * height * width))
-        out_h, out_w = math.ceil(height * beta / factor) * factor, math.ceil(width * beta / factor) * factor
+        out_h, out_w = ceil_to(height * beta, factor), ceil_to(width * beta, factor)
     return out_h, out_w
 
 
 def video_layout(frames: int, height: int, width: int, processor: Mapping[str, Any]) -> VideoLayout:
     """Size, grid and tokens under a video processor's settings (keys of `video_preprocessor_config.json`)."""
     settings = {**PROCESSOR_DEFAULTS, **processor}
-    size = {**DEFAULT_SIZE, **(settings.get("size") or {})}
+    bounds = bounds_of(processor, CLASS_BOUNDS)
     patch, merge, temporal = (settings[key] for key in ("patch_size", "merge_size", "temporal_patch_size"))
     factor = patch * merge
-    max_volume = size["longest_edge"]
+    max_volume = bounds.max_pixels
     if settings["cap_pixels_per_frame"]:
-        per_frame = min(settings["max_video_tokens"] * factor * factor, size["longest_edge"] // frames)
-        max_volume = max(per_frame, int(size["shortest_edge"] * 1.05)) * frames
+        per_frame = min(settings["max_video_tokens"] * factor * factor, bounds.max_pixels // frames)
+        max_volume = max(per_frame, int(bounds.min_pixels * 1.05)) * frames
     out_h, out_w = smart_resize(
         frames,
         height,
         width,
         factor=factor,
         temporal_factor=temporal,
-        min_volume=size["shortest_edge"],
+        min_volume=bounds.min_pixels,
         max_volume=max_volume,
     )
     grid = (-(-frames // temporal), out_h // patch, out_w // patch)
-    return VideoLayout((out_w, out_h), grid, math.prod(grid) // merge**2)
+    return VideoLayout((out_w, out_h), grid, math.prod(grid) // merge**2, merge)
 
 
 class Qwen3VL:
     """The family's rules behind the common interface."""
 
-    name = "qwen3_vl"
-    model_types = frozenset({"qwen3_vl", "qwen3_vl_moe"})
+    name: ClassVar[str] = "qwen3_vl"
+    model_types: ClassVar[frozenset[str]] = frozenset({"qwen3_vl", "qwen3_vl_moe"})
+    rules: ClassVar[Mapping[str, frozenset[str]]] = {
+        "vllm": frozenset({"fps", "min_frames", "max_frames", "min_pixels", "max_pixels"}),
+        "hf": frozenset({"fps", "num_frames", "min_frames", "max_frames", "min_pixels", "max_pixels"}),
+    }
+    abilities: ClassVar[Abilities] = Abilities(
+        "vllm", "Qwen3VLForConditionalGeneration", ("evs", "vidcom2"), ("image", "video"), encoder_data_parallel=True
+    )
+    published: ClassVar[Mapping[str, Any]] = {
+        **PROCESSOR_DEFAULTS,
+        "size": {"shortest_edge": 4_096, "longest_edge": 25_165_824},
+    }
+    frames_are_images: ClassVar[bool] = False
+    frames_multiple: ClassVar[int] = 1
+    least_frames: ClassVar[int] = 2  # upstream's resize raises on a lone frame
+    times_in: ClassVar[Literal["prompt", "pixels"]] = "prompt"
+    slot_word: ClassVar[str] = VIDEO
+    vision_word: ClassVar[str] = VIDEO
 
     def complete(self, sampling: Sampling, processor: Mapping[str, Any]) -> Sampling:
         """See `Family.complete`. The frame bounds come from the checkpoint's processor where it has them."""
-        size = {**DEFAULT_SIZE, **(processor.get("size") or {})}
+        bounds = bounds_of(processor, CLASS_BOUNDS)
         defaults = {
-            "fps": DEFAULT_FPS,
             "min_frames": processor.get("min_frames", MIN_FRAMES),
             "max_frames": processor.get("max_frames", MAX_FRAMES),
-            "min_pixels": size["shortest_edge"],
-            "max_pixels": size["longest_edge"],
+            "min_pixels": bounds.min_pixels,
+            "max_pixels": bounds.max_pixels,
         }
-        return sampling.model_copy(update={k: v for k, v in defaults.items() if getattr(sampling, k) is None})
+        if sampling.num_frames is None:
+            defaults["fps"] = DEFAULT_FPS
+        return fill(self, sampling, defaults)
 
     def choose_frames(self, frames: int, fps: float, sampling: Sampling) -> list[int]:
-        """See `Family.choose_frames`. A clip of one frame shows it twice: upstream's resize raises on a lone frame."""
-        assert sampling.fps is not None and sampling.min_frames is not None and sampling.max_frames is not None
+        """See `Family.choose_frames`. A clip of one frame shows it twice."""
+        assert sampling.min_frames is not None and sampling.max_frames is not None
         indices = sample_indices(
             frames,
             fps,
-            target_fps=sampling.fps,
+            target_fps=sampling.fps or DEFAULT_FPS,
             min_frames=sampling.min_frames,
             max_frames=sampling.max_frames,
-            rule=sampling.rule,
+            num_frames=sampling.num_frames,
+            rule=sampling.rule or "vllm",
         )
-        return indices * 2 if len(indices) == 1 else indices
+        return padded(self, indices)
 
     def layout(
         self, frames: int, width: int, height: int, sampling: Sampling, processor: Mapping[str, Any]
@@ -163,20 +179,18 @@ class Qwen3VL:
         """See `Family.layout`."""
         return video_layout(frames, height, width, {**processor, **self.processor_kwargs(sampling, processor)})
 
-    def time_texts(self, times_s: Sequence[float]) -> list[str]:
+    def time_texts(self, times_s: Sequence[float], sampling: Sampling) -> list[str]:
         """See `Family.time_texts`: `<1.2 seconds>` before each pair."""
         return [f"<{time_s:.1f} seconds>" for time_s in pair_times(times_s)]
 
-    def engine_metadata(self, clock: FrameClock) -> dict[str, Any]:
-        """See `Family.engine_metadata`. Without `do_sample_frames: False` the processor would sample once more."""
-        return {
-            "fps": clock.rate,
-            "duration": clock.total / clock.rate,
-            "total_num_frames": clock.total,
-            "frames_indices": list(clock.ticks),
-            "video_backend": "opencv",
-            "do_sample_frames": False,
-        }
+    def prompt(self, times_s: Sequence[float], layout: VideoLayout, sampling: Sampling) -> list[Span]:
+        """See `Family.prompt`. The chat template's start and end stay around the whole video (transformers >= 5.10)."""
+        texts = self.time_texts(times_s, sampling)
+        return [Span(START, 1), *pairs(texts, [layout.tokens_per_step] * len(texts)), Span(END, 1)]
+
+    def engine_metadata(self, clock: FrameClock, sampling: Sampling) -> dict[str, Any]:
+        """See `Family.engine_metadata`."""
+        return vllm_metadata(clock)
 
     def processor_kwargs(self, sampling: Sampling, processor: Mapping[str, Any]) -> dict[str, Any]:
         """See `Family.processor_kwargs`. Says the per-frame cap too: transformers 5.22 turns its default round."""

@@ -11,6 +11,10 @@ from vidpipe.models.family import Family
 
 FAMILIES: dict[str, str] = {
     "qwen3_vl": "vidpipe.models.qwen3_vl:Qwen3VL",
+    "llava_onevision2": "vidpipe.models.llava_onevision2:LlavaOnevision2",
+    "ernie45_vl": "vidpipe.models.ernie45_vl:Ernie45VL",
+    "minimax_m3": "vidpipe.models.minimax_m3:MiniMaxM3",
+    "moss_vl": "vidpipe.models.moss_vl:MossVL",
 }
 """Family name -> `module:class`."""
 

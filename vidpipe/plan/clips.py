@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vidpipe.errors import RowError
+from vidpipe.errors import CapabilityError, RowError
 from vidpipe.manifest.row import BadRow, Fault, Row
 from vidpipe.models.family import Family
 from vidpipe.plan.prompts import PromptTemplate, messages_for
@@ -73,9 +73,12 @@ def _resolve(
     try:
         settings = resolve_row(recipe, row.values, row.sampling, row.generation)
         messages = messages_for(row, template.user_text(row), recipe.system)
+        sampling = family.complete(settings.sampling, processor)
     except RowError as error:
         return BadRow(row.index, row.id, Fault(error.kind, str(error), row.line, row.id), row.values)
-    return PlannedRow(row, replace(settings, sampling=family.complete(settings.sampling, processor)), messages)
+    except CapabilityError as error:  # the recipe's own sampling was found good; the row's columns ask for this
+        return BadRow(row.index, row.id, Fault("bad_value", f"row {row.id!r}: {error}", row.line, row.id), row.values)
+    return PlannedRow(row, replace(settings, sampling=sampling), messages)
 
 
 def _clip_key(planned: PlannedRow) -> tuple[Any, ...]:

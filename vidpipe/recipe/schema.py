@@ -35,16 +35,20 @@ class Model(Section):
 class Sampling(Section):
     """Which frames of a clip the model sees. A key left out means the family's own default."""
 
-    rule: Literal["vllm", "hf"] = "vllm"
-    """Whose index rule: vLLM's loader or the Hugging Face processor (they differ above 30 fps and 768 frames)."""
+    rule: Literal["vllm", "hf", "native", "ov2_eval"] | None = None
+    """Whose index rule: vLLM's loader, the Hugging Face processor, the model's own repository (`native`), or the
+    one behind LLaVA-OneVision-2's published scores (`ov2_eval`). Families have some of them; docs/models.md."""
     fps: Annotated[float, Field(gt=0)] | None = None
     """Frames per second of video to aim for."""
+    num_frames: Annotated[int, Field(ge=1)] | None = None
+    """Exact number of frames in place of a rate, for rules that have that (not together with `fps`)."""
     min_frames: Annotated[int, Field(ge=1)] | None = None
     """Lower bound on the number of frames (a shorter clip gives what it has)."""
     max_frames: Annotated[int, Field(ge=1)] | None = None
     """Upper bound on the number of frames."""
     min_pixels: Annotated[int, Field(ge=1)] | None = None
-    """Lower bound that the resize rule aims for, in the family's unit (Qwen3-VL: frames x height x width)."""
+    """Lower bound that the resize rule aims for, in the family's unit (Qwen3-VL: frames x height x width; others:
+    height x width)."""
     max_pixels: Annotated[int, Field(ge=1)] | None = None
     """Upper bound that the resize rule aims for, in the same unit."""
     time_base: Literal["real", "nominal"] = "real"
@@ -56,6 +60,8 @@ class Sampling(Section):
             a, b = getattr(self, low), getattr(self, high)
             if a is not None and b is not None and a > b:
                 raise ValueError(f"{low} {a} is above {high} {b}")
+        if self.fps is not None and self.num_frames is not None:
+            raise ValueError("fps and num_frames exclude each other; keep one")
         return self
 
 

@@ -1,0 +1,68 @@
+"""Switches that cannot work are refused with the reason and the way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vidpipe.errors import CapabilityError
+from vidpipe.job.impossible import refuse_impossible, with_engine_args
+from vidpipe.models.registry import get_family
+from vidpipe.recipe.schema import Recipe
+
+
+def refuse(family: str, **keys: Any) -> None:
+    model = {"path": "m", **keys.pop("model", {})}
+    refuse_impossible(Recipe.model_validate({"manifest": "m", "model": model, **keys}), get_family(family))
+
+
+EVS = {"method": "evs", "rate": 0.5}
+REMOTE = {"trust_remote_code": True}
+
+
+@pytest.mark.parametrize(
+    ("family", "keys", "words"),
+    [
+        ("minimax_m3", {"pruning": EVS}, r"pruning\.method: minimax_m3 has no evs.*qwen3_vl.*max_pixels"),
+        ("ernie45_vl", {"pruning": EVS, "model": REMOTE}, r"ignore the switch.*qwen3_vl"),
+        ("qwen3_vl", {"pruning": EVS, "engine": {"encoder_graphs": "on"}}, r"turns the encoder's graphs off"),
+        ("qwen3_vl", {"pruning": EVS}, r"wrong positions"),
+        ("minimax_m3", {"engine": {"encoder_graphs": "on"}}, r"graphs for image only.*for videos: qwen3_vl"),
+        ("llava_onevision2", {"engine": {"encoder_graphs": "on"}, "model": REMOTE}, r"has none"),
+        ("qwen3_vl", {"engine": {"encoder_graphs": "on"}}, r"budgets"),
+        (
+            "ernie45_vl",
+            {"engine": {"args": {"mm_encoder_tp_mode": "data"}}, "model": REMOTE},
+            r"no data-parallel encoder.*qwen3_vl, minimax_m3",
+        ),
+        ("moss_vl", {"model": REMOTE}, r"engine\.name: moss_vl runs in sglang.*qwen3_vl"),
+        ("llava_onevision2", {}, r"model\.trust_remote_code"),
+    ],
+)
+def test_refused(family: str, keys: dict[str, Any], words: str) -> None:
+    with pytest.raises(CapabilityError, match=words):
+        refuse(family, **keys)
+
+
+def test_a_family_brings_the_arguments_that_it_needs() -> None:
+    recipe = Recipe.model_validate({"manifest": "m", "model": {"path": "m"}, "engine": {"args": {"seed": 1}}})
+    minimax = with_engine_args(recipe, get_family("minimax_m3"))
+    assert minimax.engine.args == {"seed": 1, "mm_processor_cache_gb": 0}
+    assert with_engine_args(recipe, get_family("qwen3_vl")) is recipe
+    other = Recipe.model_validate(
+        {"manifest": "m", "model": {"path": "m"}, "engine": {"args": {"mm_processor_cache_gb": 4}}}
+    )
+    with pytest.raises(CapabilityError, match=r"engine\.args\.mm_processor_cache_gb.*times"):
+        with_engine_args(other, get_family("minimax_m3"))
+
+
+@pytest.mark.parametrize("family", ["qwen3_vl", "minimax_m3"])
+def test_allowed(family: str) -> None:
+    refuse(family)
+    refuse(family, engine={"args": {"mm_encoder_tp_mode": "data"}})
+
+
+def test_remote_code_and_other_engines_do_not_matter_without_a_model() -> None:
+    refuse("llava_onevision2", engine={"name": "fake"})
+    refuse("moss_vl", engine={"name": "fake"})

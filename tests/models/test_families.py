@@ -1,0 +1,114 @@
+"""What every family owes to whoever uses it, whatever its rules are."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vidpipe.errors import CapabilityError
+from vidpipe.models.clock import FrameClock
+from vidpipe.models.family import OPTIONS, Family, frames_to_add
+from vidpipe.models.prompt import token_ids
+from vidpipe.models.registry import FAMILIES, get_family
+from vidpipe.recipe.schema import Sampling
+
+EXAMPLE = {"fps": 1.5, "num_frames": 20, "min_frames": 2, "max_frames": 40, "min_pixels": 9000, "max_pixels": 90_000}
+families = pytest.mark.parametrize("family", [get_family(name) for name in FAMILIES], ids=list(FAMILIES))
+rules = [(get_family(name), rule) for name in FAMILIES for rule in get_family(name).rules]
+
+
+@pytest.mark.parametrize(("family", "rule"), rules, ids=[f"{family.name}-{rule}" for family, rule in rules])
+@given(frames=st.integers(1, 3000), fps=st.just(0.0) | st.floats(0.1, 240), target=st.none() | st.floats(0.1, 40))
+def test_frames_exist_and_suffice(family: Family, rule: str, frames: int, fps: float, target: float | None) -> None:
+    sampling = family.complete(Sampling.model_validate({"rule": rule, "fps": target}), family.published)
+    indices = family.choose_frames(frames, fps, sampling)
+    assert indices == sorted(indices) and indices[0] >= 0 and indices[-1] < frames
+    assert frames_to_add(family, len(indices)) == 0
+    assert sampling.max_frames is None or len(indices) <= max(sampling.max_frames + 1, family.least_frames)
+
+
+@families
+@given(frames=st.integers(1, 100), width=st.integers(40, 3000), height=st.integers(40, 3000))
+def test_prompt_and_layout_agree(family: Family, frames: int, width: int, height: int) -> None:
+    sampling = family.complete(Sampling(), family.published)
+    frames += frames_to_add(family, frames)
+    layout = family.layout(frames, width, height, sampling, family.published)
+    spans = family.prompt([i / 2 for i in range(frames)], layout, sampling)
+    shown = sum(span.times or 0 for span in spans if span.text == family.vision_word)
+    if family.name == "moss_vl":  # one token a frame; pixels and a separator a frame are in the encoder's cache
+        assert shown == frames and layout.vision_tokens == frames * (layout.tokens_per_step + 1)
+    else:
+        assert shown == layout.vision_tokens
+    width_out, height_out = layout.size_wh
+    patch = family.published["patch_size"]
+    assert (width_out // patch, height_out // patch) == layout.grid_thw[:0:-1]
+    assert width_out % (patch * layout.merge) == 0 and height_out % (patch * layout.merge) == 0
+
+
+@families
+def test_every_option_works_or_is_refused_with_alternatives(family: Family) -> None:
+    for rule, options in family.rules.items():
+        for option in OPTIONS:
+            sampling = Sampling.model_validate({"rule": rule, option: EXAMPLE[option]})
+            if option in options:
+                assert getattr(family.complete(sampling, family.published), option) == EXAMPLE[option]
+            else:
+                with pytest.raises(CapabilityError, match=rf"sampling\.{option}.*{rule}.*{family.name}"):
+                    family.complete(sampling, family.published)
+
+
+@families
+def test_a_rule_that_it_lacks_is_refused_with_those_it_has(family: Family) -> None:
+    for rule in {"vllm", "hf", "native", "ov2_eval"} - family.rules.keys():
+        with pytest.raises(CapabilityError, match=", ".join(family.rules)):
+            family.complete(Sampling.model_validate({"rule": rule}), family.published)
+
+
+@families
+@given(st.lists(st.floats(0, 1e4), min_size=2, max_size=20))
+def test_times_are_told_as_they_are(family: Family, times_s: list[float]) -> None:
+    sampling = family.complete(Sampling(), family.published)
+    ticks = tuple(round(time_s * 1e6) for time_s in sorted(times_s))
+    metadata = family.engine_metadata(FrameClock(ticks, 1e6, ticks[-1] + 1), sampling)
+    assert metadata["fps"] > 0
+    told = [index / metadata["fps"] for index in metadata["frames_indices"]]
+    assert told == pytest.approx(sorted(times_s), abs=1e-5)
+    assert family.time_texts(told, sampling) == family.time_texts([tick / 1e6 for tick in ticks], sampling)
+
+
+def test_texts_are_tokenised_by_themselves() -> None:
+    family = get_family("llava_onevision2")
+    sampling = family.complete(Sampling(), family.published)
+    layout = family.layout(2, 56, 56, sampling, family.published)
+    asked: list[str] = []
+
+    def tokenise(text: str) -> list[int]:
+        asked.append(text)
+        return [1, 2]
+
+    ids = token_ids(family.prompt([0.0, 1.25], layout, sampling), tokenise, lambda _: 9)
+    assert asked == ["<0.0 seconds>", "<1.2 seconds>"]
+    assert ids == [1, 2, 9, *[9] * layout.tokens_per_step, 9] * 2
+
+
+def test_ov2_eval_shows_all_frames_at_one_size() -> None:
+    family = get_family("llava_onevision2")
+    published = family.complete(Sampling(rule="ov2_eval"), family.published)
+    assert (published.fps, published.max_frames) == (1.0, 128)
+    assert published.min_pixels == published.max_pixels == 392 * 392
+    assert len(family.choose_frames(3000, 25.0, published)) == 120
+    assert len(family.choose_frames(30_000, 25.0, published)) == 128
+    width, height = family.layout(120, 640, 480, published, family.published).size_wh
+    assert math.isclose(width * height, 392 * 392, rel_tol=0.1)
+    one = family.complete(Sampling(rule="ov2_eval", max_pixels=84_100), family.published)
+    assert one.min_pixels == 84_100
+    with pytest.raises(CapabilityError, match="one of them"):
+        family.complete(Sampling(rule="ov2_eval", min_pixels=1, max_pixels=2), family.published)
+
+
+def test_ernie_numbers_out_of_bounds_are_refused_before_any_clip() -> None:
+    with pytest.raises(CapabilityError, match="16 to 180"):
+        get_family("ernie45_vl").complete(Sampling(rule="hf", num_frames=8), {})

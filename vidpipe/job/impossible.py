@@ -1,0 +1,107 @@
+"""Switches that cannot work, or would do nothing, refused before an engine starts."""
+
+from __future__ import annotations
+
+from vidpipe.errors import CapabilityError
+from vidpipe.models.family import Family
+from vidpipe.models.registry import FAMILIES, get_family
+from vidpipe.recipe.schema import Recipe
+
+NO_MODEL = "fake"
+"""The engine that loads nothing, so that no model can be the wrong one for it."""
+
+
+def refuse_impossible(recipe: Recipe, family: Family) -> None:
+    """Refuse switches that cannot be made good on, instead of ignoring them.
+
+    Raises:
+        CapabilityError: naming the switch, the reason and the way out.
+    """
+    _refuse_pruning(recipe, family)
+    _refuse_encoder_switches(recipe, family)
+    needed = family.abilities.engine
+    if recipe.engine.name not in (needed, NO_MODEL):
+        raise CapabilityError(
+            f"engine.name: {family.name} runs in {needed}, not in {recipe.engine.name}. Families for "
+            f"{recipe.engine.name}: {', '.join(_families_with('engine', recipe.engine.name))}."
+        )
+    if family.abilities.needs_remote_code and not recipe.model.trust_remote_code and recipe.engine.name != NO_MODEL:
+        raise CapabilityError(
+            f"model.trust_remote_code: {family.name} reads videos with the checkpoint's own Python code. Read it, "
+            "then set model.trust_remote_code: true."
+        )
+
+
+def refuse_missing_pruning(method: str, family: Family) -> None:
+    """Refuse a pruning method that the family's model class does not have.
+
+    Raises:
+        CapabilityError: naming the families that have it.
+    """
+    methods = family.abilities.pruning
+    if method not in methods:
+        has = f"It has {', '.join(methods)}." if methods else "Its engine would ignore the switch without a word."
+        raise CapabilityError(
+            f"pruning.method: {family.name} has no {method}. {has} Families with it: "
+            f"{', '.join(_families_with('pruning', method))}. To spend fewer tokens here, lower sampling.max_pixels or "
+            "sampling.max_frames."
+        )
+
+
+def with_engine_args(recipe: Recipe, family: Family) -> Recipe:
+    """`recipe` with the arguments that the family needs of its engine, so that rows record them.
+
+    Raises:
+        CapabilityError: the recipe says otherwise.
+    """
+    needed = family.abilities.engine_args
+    if recipe.engine.name != family.abilities.engine or not needed:
+        return recipe
+    for key, value in needed.items():
+        if recipe.engine.args.get(key, value) != value:
+            raise CapabilityError(
+                f"engine.args.{key}: {family.name} needs {value!r}, without which the model is not shown the frames' "
+                f"times; found {recipe.engine.args[key]!r}. Remove the key."
+            )
+    engine = recipe.engine.model_copy(update={"args": {**recipe.engine.args, **needed}})
+    return recipe.model_copy(update={"engine": engine})
+
+
+def _refuse_pruning(recipe: Recipe, family: Family) -> None:
+    if recipe.pruning is None:
+        return
+    refuse_missing_pruning(recipe.pruning.method, family)
+    if recipe.engine.encoder_graphs == "on":
+        raise CapabilityError(
+            "pruning: with it vLLM turns the encoder's graphs off. Remove `pruning`, or leave engine.encoder_graphs "
+            "at auto."
+        )
+    raise CapabilityError(
+        "pruning: with the supported vLLM versions pruned Qwen3-VL requests crash or carry wrong positions "
+        "(outer vision-start token, prefix caching, chunked prefill). Remove `pruning` from the recipe."
+    )
+
+
+def _refuse_encoder_switches(recipe: Recipe, family: Family) -> None:
+    abilities = family.abilities
+    if recipe.engine.encoder_graphs == "on":
+        if "video" not in abilities.encoder_graphs:
+            only = f"graphs for {', '.join(abilities.encoder_graphs)} only" if abilities.encoder_graphs else "none"
+            raise CapabilityError(
+                f"engine.encoder_graphs: {family.name} has {only}, so videos would run without. Families with graphs "
+                f"for videos: {', '.join(_families_with('encoder_graphs', 'video'))}. Leave it at auto."
+            )
+        raise CapabilityError(
+            "engine.encoder_graphs: on needs budgets that fit the plan, which vidpipe does not hand over yet; vLLM's "
+            "automatic ones crash on long low-resolution clips. Leave it at auto (off in this version)."
+        )
+    if recipe.engine.args.get("mm_encoder_tp_mode") == "data" and not abilities.encoder_data_parallel:
+        raise CapabilityError(
+            f"engine.args.mm_encoder_tp_mode: {family.name} has no data-parallel encoder; vLLM would fall back to "
+            "dividing its weights. Remove the key. Families with it: "
+            f"{', '.join(name for name in FAMILIES if get_family(name).abilities.encoder_data_parallel)}."
+        )
+
+
+def _families_with(ability: str, word: str) -> list[str]:
+    return [name for name in FAMILIES if word in getattr(get_family(name).abilities, ability)]

@@ -1,0 +1,46 @@
+"""What stands in a prompt for a video: pieces of text between control tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+
+@dataclass(frozen=True)
+class Span:
+    """A piece of plain text, or one control token some times over."""
+
+    text: str
+    """The text, or the control token's own word."""
+    times: int | None = None
+    """How often the control token stands here; None for plain text."""
+
+    def __str__(self) -> str:
+        if self.times is None or self.times == 1:
+            return self.text
+        return f"{self.text} x {self.times}"
+
+
+def token_ids(
+    spans: Iterable[Span], tokenise: Callable[[str], Sequence[int]], control_id: Callable[[str], int]
+) -> list[int]:
+    """Ids of `spans`, every plain text tokenised by itself.
+
+    By itself, because engines do so too: a time text never merges with what follows it.
+
+    Args:
+        spans: The pieces in order.
+        tokenise: Ids of a plain text, without special tokens.
+        control_id: Id of a control token's word.
+    """
+    return list(
+        chain.from_iterable(
+            tokenise(span.text) if span.times is None else [control_id(span.text)] * span.times for span in spans
+        )
+    )
+
+
+def without_empty(spans: Iterable[Span]) -> list[Span]:
+    """`spans` less the control tokens that stand there no times."""
+    return [span for span in spans if span.times != 0]
