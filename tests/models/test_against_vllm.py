@@ -16,7 +16,7 @@ from vidpipe.errors import EngineError, MediaError
 from vidpipe.models import ernie45_vl, llava_onevision2, minimax_m3, qwen3_vl
 from vidpipe.models.indices import qwen2_vl_indices, spread_float32, steps_float32
 from vidpipe.models.resize import qwen2_vl_resize
-from vidpipe.plan.encoder_graphs import assign_to_ranks, budgets_between
+from vidpipe.plan.encoder_graphs import GraphLimits, assign_to_ranks, budgets_between, pack
 from vidpipe.pruning.counts import evs_count, vidcom2_count
 from vidpipe.pruning.evs import evs_mask
 from vidpipe.pruning.vidcom2 import vidcom2_mask
@@ -251,3 +251,43 @@ def test_graph_budgets(low: int, high: int) -> None:
 def test_rank_assignment(sizes: list[int], ranks: int) -> None:
     ours = assign_to_ranks(sizes, ranks)
     assert (list(ours.order), list(ours.counts), list(ours.loads)) == get_load_balance_assignment(sizes, ranks)
+
+
+class _Log:
+    """Stands for a model whose encoder only notes what it was asked to run."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[tuple[int, ...], int | None]] = []
+
+    def encoder_eager_forward(self, batch: list[int], *, path: str) -> None:
+        self.batches.append((tuple(batch), None))
+
+    def postprocess_encoder_output(
+        self, outputs: Any, items: list[int], tokens: Any, found: dict[int, int], **_: Any
+    ) -> None:
+        found.update(dict.fromkeys(items, 0))
+
+
+@examples
+@given(
+    st.lists(st.integers(1, 1500), max_size=20),
+    st.lists(st.integers(1, 1024), min_size=1, max_size=5, unique=True).map(sorted),
+    st.integers(1, 8),
+)
+def test_graph_packing(item_tokens: list[int], budgets: list[int], max_items: int) -> None:
+    manager = object.__new__(EncoderCudaGraphManager)
+    manager.model, manager.max_batch_size, manager.graph_misses = _Log(), max_items, 0
+    manager.token_budgets, manager.path_token_budgets = budgets, {"all": budgets}
+    manager._get_item_specs = lambda _: [
+        SimpleNamespace(output_tokens=n, get_path_output_tokens=lambda _, n=n: n) for n in item_tokens
+    ]
+    manager._select_items = lambda _, items: (items, ())
+
+    def replay(items: list[int], budget: int, **_: Any) -> int:
+        manager.model.batches.append((tuple(items), budget))
+        return 0
+
+    manager._run_budget_graph = replay
+    manager._execute_local({})
+    ours = [(batch.items, batch.budget) for batch in pack(item_tokens, GraphLimits(tuple(budgets), max_items, 0))]
+    assert ours == manager.model.batches
