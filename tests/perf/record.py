@@ -78,7 +78,7 @@ def main(rows: int) -> None:
             claimed = time.perf_counter()
             for row_id in ids:
                 number = int(row_id.removeprefix("row-"))
-                made = row(number, frames[number % 100])
+                made = row(number, frames[number // ROWS_A_CLIP % 100])
                 writer.note_started(row_id)
                 writer.append(made, {"sampling": {"fps": 2.0}})
                 writer.tick()

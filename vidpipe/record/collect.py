@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,6 @@ from vidpipe.record.journal import read_journal
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.schema import output_schema, to_table
 from vidpipe.record.shard_writer import RESOLVED_KEY
-from vidpipe.record.shards import Shards
 
 BATCH_ROWS = 4096
 
@@ -36,11 +35,11 @@ def done_marks(run_dir: RunDir) -> dict[int, dict[str, Any]]:
     return {shard: mark for shard, mark in sorted(marks.items()) if mark is not None}
 
 
-def batches(run_dir: RunDir, shards: Shards, columns: dict[str, Any]) -> Iterator[Batch]:
+def batches(run_dir: RunDir, shards: Iterable[int], columns: dict[str, Any]) -> Iterator[Batch]:
     """All rows recorded so far, in no order, in batches of bounded size."""
     schema = output_schema(columns)
     latest = run_dir.latest_attempts()
-    for shard in shards.ids:
+    for shard in shards:
         mark = read_mark(run_dir.done_file(shard))
         if mark is None:
             yield from _unfinished(run_dir, shard, latest.get(shard, 0), columns)

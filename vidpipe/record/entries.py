@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 _ROW, _SETTINGS, _STARTED = b"R", b"C", b"S"
 
 
@@ -50,4 +52,4 @@ def read(payload: bytes) -> Entry:
     kind, content = payload[:1], payload[1:]
     if kind == _STARTED:
         return Entry(started=content.decode())
-    return Entry(row=json.loads(content)) if kind == _ROW else Entry(settings=json.loads(content))
+    return Entry(row=orjson.loads(content)) if kind == _ROW else Entry(settings=orjson.loads(content))

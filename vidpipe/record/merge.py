@@ -24,7 +24,7 @@ from vidpipe.record.parts import parquet_writer
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.schema import output_schema
 from vidpipe.record.shard_writer import RESOLVED_KEY, RUN_KEY
-from vidpipe.record.shards import Shards, read_order, read_shards
+from vidpipe.record.shards import read_order, read_plan
 
 PARTIAL_KEY = "vidpipe.partial"
 BUCKET_ROWS = 20_000
@@ -74,7 +74,7 @@ def merge(run_dirs: Sequence[Path], output: Path) -> Merged:
 class _Run:
     run_dir: RunDir
     values: dict[str, Any]
-    shards: Shards
+    plan: pa.Table
     order: pa.ChunkedArray
 
     @property
@@ -88,7 +88,7 @@ def _open(folder: Path) -> _Run:
     values = run_dir.read_run()
     if values is None:
         raise RecipeError(f"{folder} is not a run directory (it has no run.json). Type the -o of a vidpipe run.")
-    return _Run(run_dir, values, read_shards(run_dir), read_order(run_dir))
+    return _Run(run_dir, values, read_plan(run_dir), read_order(run_dir))
 
 
 def _merge(runs: Sequence[_Run], order: pa.StringArray, columns: dict[str, Any], output: Path) -> Merged:
@@ -97,11 +97,11 @@ def _merge(runs: Sequence[_Run], order: pa.StringArray, columns: dict[str, Any],
     with tempfile.TemporaryDirectory(prefix=".merge-", dir=output.parent) as folder, ExitStack() as stack:
         spread = _Spread(Path(folder), schema, order, stack)
         for run in runs:
-            for batch in batches(run.run_dir, run.shards, columns):
+            for batch in batches(run.run_dir, pc.unique(run.plan["shard"]).to_pylist(), columns):
                 settings |= batch.settings
                 spread.add(batch.table)
         spread.close()
-        expected = len(runs[0].shards.sha.keys() | {row_id for run in runs[1:] for row_id in run.shards.sha})
+        expected = len(pc.unique(pa.concat_tables([run.plan for run in runs])["id"]))
         values: Any = runs[0].values if len(runs) == 1 else [run.values for run in runs]
         partial = json.dumps(spread.rows < expected)
         metadata = {RUN_KEY: json.dumps(values), RESOLVED_KEY: json.dumps(settings), PARTIAL_KEY: partial}

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+import pyarrow.compute as pc
+
 from vidpipe.errors import RecipeError
 from vidpipe.record import entries
 from vidpipe.record.collect import done_marks
@@ -16,7 +18,7 @@ from vidpipe.record.disk import read_mark, server_now_s
 from vidpipe.record.journal import read_journal
 from vidpipe.record.lease import heartbeat_age_s, is_alive
 from vidpipe.record.run_dir import RunDir
-from vidpipe.record.shards import read_shards
+from vidpipe.record.shards import read_plan
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def read_status(folder: Path) -> RunStatus:
     if run is None:
         raise RecipeError(f"{folder} is not a run directory (it has no run.json). Type the -o of a vidpipe run.")
     lease_s = run["lease_s"]
-    shards, done = read_shards(run_dir), done_marks(run_dir)
+    plan, done = read_plan(run_dir), done_marks(run_dir)
     statuses: Counter[str] = Counter()
     for mark in done.values():
         statuses.update(mark["statuses"])
@@ -73,17 +75,17 @@ def read_status(folder: Path) -> RunStatus:
     elapsed_s = now_s - datetime.fromisoformat(run["started"]).timestamp()
     rate = statuses.total() / elapsed_s if statuses.total() and elapsed_s > 0 else None
     return RunStatus(
-        rows=shards.rows,
+        rows=plan.num_rows,
         recorded=statuses.total(),
         statuses=dict(statuses),
-        shards=len(shards.ids),
+        shards=pc.count_distinct(plan["shard"]).as_py(),
         shards_done=len(done),
         workers=tuple(
             Worker(host, pid, tuple(sorted(shard for shard, _ in held)), min(age for _, age in held))
             for (host, pid), held in sorted(holders.items())
         ),
         rows_per_s=rate,
-        seconds_left=(shards.rows - statuses.total()) / rate if rate else None,
+        seconds_left=(plan.num_rows - statuses.total()) / rate if rate else None,
     )
 
 
