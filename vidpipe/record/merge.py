@@ -27,7 +27,7 @@ from vidpipe.record.shard_writer import RESOLVED_KEY, RUN_KEY
 from vidpipe.record.shards import read_order, read_plan
 
 PARTIAL_KEY = "vidpipe.partial"
-BUCKET_ROWS = 20_000
+BUCKET_ROWS = 10_000
 PLACE = "place"
 
 

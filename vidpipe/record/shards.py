@@ -60,13 +60,16 @@ def add_shards(run_dir: RunDir, shards: Sequence[Sequence[tuple[str, str]]], kno
     """
     generation = sum(1 for _ in _plan_files(run_dir))
     first = max(known.ids, default=-1) + 1
-    rows = [(first + n, row_id, sha) for n, shard in enumerate(shards) for row_id, sha in shard]
     path = run_dir.plans / f"{uuid.uuid4().hex}.parquet"
-    columns = list(zip(*rows, strict=True)) or [(), (), ()]
-    table = pa.table([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+    columns = {
+        "shard": pa.array((first + n for n, shard in enumerate(shards) for _ in shard), pa.int32()),
+        "id": pa.array((row_id for shard in shards for row_id, _ in shard), pa.string()),
+        "sha": pa.array((sha for shard in shards for _, sha in shard), pa.string()),
+    }
+    table = pa.table(columns, schema=SCHEMA)
     with parquet_writer(path, SCHEMA, {}) as writer:
         writer.write_table(table)
-    if not set_mark(run_dir.plans / f"{generation:06d}", {"plan": path.name, "rows": len(rows)}):
+    if not set_mark(run_dir.plans / f"{generation:06d}", {"plan": path.name, "rows": table.num_rows}):
         path.unlink()
 
 
