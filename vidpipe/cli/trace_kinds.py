@@ -20,6 +20,7 @@ KINDS: dict[str, str] = {
     "evs_mrope_for_media": "vidpipe.pruning.trace:mrope_for_media",
     "evs_recompute_mrope": "vidpipe.pruning.trace:recompute_mrope",
     "generic_loader_sampling": "vidpipe.models.trace.generic:sampling",
+    "interval_iou": "vidpipe.benchmarks.trace.statistics:iou",
     "minimax_m3_sampling": "vidpipe.models.trace.minimax_m3:sampling",
     "minimax_m3_vision_segments": "vidpipe.models.trace.minimax_m3:segments",
     "moss_hf_frame_allocation": "vidpipe.models.trace.moss_vl:frame_allocation",
@@ -43,6 +44,12 @@ KINDS: dict[str, str] = {
     "smart_resize_ov2": "vidpipe.models.trace.llava_onevision2:resize",
     "smart_resize_qwen3vl_image": "vidpipe.models.trace.qwen3_vl:image_resize",
     "smart_resize_qwen3vl_video": "vidpipe.models.trace.qwen3_vl:video_resize",
+    "strip_reasoning": "vidpipe.benchmarks.trace.statistics:reasoning",
+    "uncertainty": "vidpipe.benchmarks.trace.statistics:uncertainty",
+    "vsi_aggregate": "vidpipe.benchmarks.trace.vsi:aggregate",
+    "vsi_mca": "vidpipe.benchmarks.trace.vsi:choice",
+    "vsi_mra": "vidpipe.benchmarks.trace.vsi:mra",
+    "vsi_mra_formula": "vidpipe.benchmarks.trace.vsi:formula",
 }
 """Kind -> `module:function`; a kind has the name of its vectors' file."""
 
