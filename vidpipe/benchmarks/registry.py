@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vidpipe.errors import CapabilityError
 
 if TYPE_CHECKING:
+    from vidpipe.benchmarks.importer import Importer
     from vidpipe.benchmarks.profile import Profile
 
 PROFILES: dict[str, str] = {
@@ -17,6 +18,10 @@ PROFILES: dict[str, str] = {
     "vsi.vlmevalkit": "vidpipe.benchmarks.vsi:VLMEVALKIT",
 }
 """Profile -> `module:object`."""
+IMPORTERS: dict[str, str] = {
+    "vsi": "vidpipe.benchmarks.importers.vsi",
+}
+"""Benchmark -> module that has its `IMPORTER`."""
 
 
 def get_profile(name: str) -> Profile:
@@ -30,3 +35,15 @@ def get_profile(name: str) -> Profile:
     module, _, attribute = PROFILES[name].partition(":")
     profile: Profile = getattr(import_module(module), attribute)
     return profile
+
+
+def get_importer(name: str) -> Importer:
+    """The importer of that benchmark.
+
+    Raises:
+        CapabilityError: there is none.
+    """
+    if name not in IMPORTERS:
+        raise CapabilityError(f"benchmark {name!r} is not known. Choose one of: {', '.join(IMPORTERS)}.")
+    importer: Importer = import_module(IMPORTERS[name]).IMPORTER
+    return importer

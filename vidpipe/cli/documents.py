@@ -236,9 +236,35 @@ class ModelsDocument(Document):
     """In alphabetical order of their names."""
 
 
+class ImportDocument(Document):
+    """`vidpipe import --json`."""
+
+    benchmark: str
+    """Name of the importer."""
+    subset: str | None
+    """Published part that was taken; null: the whole file."""
+    source: str
+    """The published file as given."""
+    source_sha256: str
+    """Of its bytes, in hexadecimal."""
+    source_rows: int
+    """Records in it."""
+    rows: int
+    """Rows written."""
+    question_types: dict[str, int]
+    """Written rows by question type."""
+    missing_videos: list[str]
+    """Videos that are not under the media root; their rows are written all the same."""
+    recipe: str
+    """The recipe that was written; the manifest lies beside it."""
+    profile: str
+    """Scorer profile of the rows."""
+
+
 DOCUMENTS: dict[str, type[Document]] = {
     "check": CheckDocument,
     "frames": FramesDocument,
+    "import": ImportDocument,
     "merge": MergeDocument,
     "models": ModelsDocument,
     "probe": ProbeDocument,
