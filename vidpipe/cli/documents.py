@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
-
-class Document(BaseModel):
-    """Base of all documents."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+from vidpipe.cli.document import Document
+from vidpipe.cli.documents_of_scores import CompareDocument, ImportDocument, ScoreDocument
 
 
 class FaultDocument(Document):
@@ -122,7 +117,7 @@ class ProbeDocument(Document):
     """Clockwise turn that has been taken into account: 0, 90, 180 or 270."""
     mirrored: bool | None = None
     """Whether the picture is mirrored left-right, before the turn."""
-    notes: list[str] = []
+    notes: list[str] = []  # noqa: RUF012 (pydantic gives each document its own)
     """What else is to know, each beginning with a word for its sort."""
 
 
@@ -236,38 +231,15 @@ class ModelsDocument(Document):
     """In alphabetical order of their names."""
 
 
-class ImportDocument(Document):
-    """`vidpipe import --json`."""
-
-    benchmark: str
-    """Name of the importer."""
-    subset: str | None
-    """Published part that was taken; null: the whole file."""
-    source: str
-    """The published file as given."""
-    source_sha256: str
-    """Of its bytes, in hexadecimal."""
-    source_rows: int
-    """Records in it."""
-    rows: int
-    """Rows written."""
-    question_types: dict[str, int]
-    """Written rows by question type."""
-    missing_videos: list[str]
-    """Videos that are not under the media root; their rows are written all the same."""
-    recipe: str
-    """The recipe that was written; the manifest lies beside it."""
-    profile: str
-    """Scorer profile of the rows."""
-
-
 DOCUMENTS: dict[str, type[Document]] = {
     "check": CheckDocument,
+    "compare": CompareDocument,
     "frames": FramesDocument,
     "import": ImportDocument,
     "merge": MergeDocument,
     "models": ModelsDocument,
     "probe": ProbeDocument,
+    "score": ScoreDocument,
     "status": StatusDocument,
 }
 """Command -> its document."""

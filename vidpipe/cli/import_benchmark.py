@@ -27,7 +27,7 @@ def import_benchmark(
     from vidpipe.benchmarks.registry import get_importer
     from vidpipe.benchmarks.source import read_source
     from vidpipe.benchmarks.write import write_benchmark
-    from vidpipe.cli.documents import ImportDocument
+    from vidpipe.cli.documents_of_scores import ImportDocument
 
     importer = get_importer(benchmark)
     source = read_source(src)
