@@ -14,7 +14,7 @@ from vidpipe.cli.trace_kinds import KINDS
 
 SCORING = GOLDEN / "scoring"
 FILES = sorted(SCORING.glob("*.json"))
-OTHERS = {"vsi_mra": {"revsi", "vsisuper_count"}}
+OTHERS = {"vsi_mra": {"vsisuper_count"}}
 """Scorers of a file that vidpipe does not have."""
 
 

@@ -12,6 +12,16 @@ if TYPE_CHECKING:
     from vidpipe.benchmarks.profile import Profile
 
 PROFILES: dict[str, str] = {
+    "longvideobench.lmms_main": "vidpipe.benchmarks.multiple_choice:LONGVIDEOBENCH_LMMS",
+    "lvbench.ov2": "vidpipe.benchmarks.multiple_choice:LVBENCH_OV2",
+    "mlvu.official": "vidpipe.benchmarks.multiple_choice:MLVU_OFFICIAL",
+    "mvbench.lmms_main": "vidpipe.benchmarks.multiple_choice:MVBENCH_LMMS",
+    "mvbench.official": "vidpipe.benchmarks.multiple_choice:MVBENCH_OFFICIAL",
+    "revsi.lmms_main": "vidpipe.benchmarks.revsi:LMMS_MAIN",
+    "videoeval_pro.ov2": "vidpipe.benchmarks.multiple_choice:VIDEOEVAL_PRO_OV2",
+    "videomme.lmms_main": "vidpipe.benchmarks.multiple_choice:VIDEOMME_LMMS",
+    "videomme.official": "vidpipe.benchmarks.multiple_choice:VIDEOMME_OFFICIAL",
+    "videomme.ov2": "vidpipe.benchmarks.multiple_choice:VIDEOMME_OV2",
     "vsi.lenient": "vidpipe.benchmarks.vsi:LENIENT",
     "vsi.lmms_main": "vidpipe.benchmarks.vsi:LMMS_MAIN",
     "vsi.official": "vidpipe.benchmarks.vsi:OFFICIAL",

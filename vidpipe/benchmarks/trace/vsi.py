@@ -7,6 +7,9 @@ from typing import Any
 
 from vidpipe.benchmarks.mra import official_mra, vlmevalkit_mra, zero_exact_mra
 from vidpipe.benchmarks.numbers import first_number_or_word, last_number
+from vidpipe.benchmarks.profile import Question
+from vidpipe.benchmarks.revsi import LMMS_MAIN as REVSI
+from vidpipe.benchmarks.revsi import number as revsi_number
 from vidpipe.benchmarks.trace.wire import from_wire, guarded, to_wire
 from vidpipe.benchmarks.vsi import (
     DIRECTION_TYPES,
@@ -31,13 +34,31 @@ CHOICES = {"official": official_choice, "lmms_eval_main": official_choice, "vlme
 def mra(given: dict[str, Any]) -> dict[str, Any]:
     """`vsi_mra.json`."""
     text, answer = given["prediction"], given["ground_truth"]
-    return {
+    outputs = {
         name: {
             "extracted": to_wire(read(text)),
             **guarded("score", lambda read=read, measure=measure: number_score(text, answer, read, measure).score),  # type: ignore[misc]
         }
         for name, (read, measure) in NUMBERS.items()
     }
+    return {**outputs, "revsi": {"score": revsi_number(text, answer).score}}
+
+
+def revsi_aggregate(given: dict[str, Any]) -> dict[str, Any]:
+    """`revsi_aggregate.json`: composites average the types that are there."""
+    scores: dict[str, list[float]] = {}
+    per_row = []
+    for row in given["rows"]:
+        question = Question(row["ground_truth"], row["question_type"])
+        per_row.append(REVSI.rule(row["prediction"], question).score)
+        scores.setdefault(row["question_type"], []).append(per_row[-1])
+    means = {kind: _mean(values) for kind, values in scores.items()}
+    groups = {
+        f"{name}_acc": _mean([means[kind] for kind in kinds if kind in means])
+        for name, kinds in REVSI.groups.items()
+        if any(kind in means for kind in kinds)
+    }
+    return {"per_row": per_row, "summary_0_1": {"value": {**groups, "overall_acc": _mean(list(groups.values()))}}}
 
 
 def formula(given: dict[str, Any]) -> dict[str, Any]:
