@@ -151,3 +151,33 @@ def test_the_command_writes_the_same_bytes_again_and_names_what_is_missing(tmp_p
 @pytest.mark.parametrize("name", IMPORTERS)
 def test_importers_name_a_profile_that_exists(name: str) -> None:
     assert get_importer(name).name == name and get_importer(name).profile in PROFILES
+
+
+def row_of(name: str, path: Path, records: list[dict[str, Any]]) -> tuple[dict[str, Any], str]:
+    """The first row of `records` and the user text that the benchmark's recipe makes of it."""
+    path.write_text(json.dumps(records))
+    row = import_rows(get_importer(name), read_source(path), path.parent).rows[0]
+    made = to_row(Record(1, row), 0, recipe_has_prompt=True)
+    assert isinstance(made, Row)
+    return row, PromptTemplate(get_importer(name).prompt).user_text(made)
+
+
+def test_videomme(tmp_path: Path) -> None:
+    names = ("question_id", "videoID", "question", "answer", "duration", "domain", "sub_category", "task_type", "url")
+    record = {**{name: name for name in names}, "options": ["A. Red.", "B. Blue."]}
+    row, text = row_of("videomme", tmp_path / "test.json", [record])
+    assert (row["video"], row["clip_id"], row["meta"]) == ("data/videoID.mp4", "videoID", {"url": "url"})
+    assert row["categories"]["duration"] == "duration" and row["question_type"] == "task_type"
+    assert text.startswith("Select the best answer") and text.endswith(
+        "correct option.\nquestion\nA. Red.\nB. Blue.\nThe best answer is:"
+    )
+
+
+def test_mvbench_takes_its_task_from_the_file_name_and_bounds_as_the_clip(tmp_path: Path) -> None:
+    record = {"video": "a.mp4", "question": "What?", "candidates": ["Sit.", "Run."], "answer": "Run.", "start": 1.5}
+    row, text = row_of("mvbench", tmp_path / "action_sequence.json", [{**record, "end": 4}])
+    assert (row["id"], row["question_type"]) == ("action_sequence-0", "action_sequence")
+    assert (row["clip_start"], row["clip_end"]) == (1.5, 4)
+    assert text == "Question:What?\nOption:\n(A) Sit.\n(B) Run.\nOnly give the best option.\n"
+    row, _ = row_of("mvbench", tmp_path / "moving_count.json", [{**record, "start": None}])
+    assert "clip_end" not in row

@@ -32,6 +32,8 @@ class Importer:
     """Whose prompt this is."""
     max_tokens: int
     """Longest answer of the published setting, in tokens."""
+    from_file_name: str | None = None
+    """Column that the published records lack, because the file's name says it."""
     subsets: Mapping[str, Callable[[Record], bool]] = field(default_factory=dict)
     """Published parts of the file by name; raise KeyError where the file does not tell."""
 
@@ -74,7 +76,8 @@ def import_rows(
         ManifestError: the file is not what the benchmark publishes.
         RecipeError: the asked choice is impossible.
     """
-    records = [_checked(importer, source, record, n) for n, record in enumerate(source.records, 1)]
+    named = {importer.from_file_name: source.path.stem} if importer.from_file_name else {}
+    records = [_checked(importer, source, {**named, **record}, n) for n, record in enumerate(source.records, 1)]
     keep = _subset(importer, source, subset)
     rows = [importer.row(record, n) for n, record in enumerate(records) if keep(record)]
     _refuse_duplicates(source, rows)

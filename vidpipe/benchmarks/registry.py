@@ -29,6 +29,8 @@ PROFILES: dict[str, str] = {
 }
 """Profile -> `module:object`."""
 IMPORTERS: dict[str, str] = {
+    "mvbench": "vidpipe.benchmarks.importers.mvbench",
+    "videomme": "vidpipe.benchmarks.importers.videomme",
     "vsi": "vidpipe.benchmarks.importers.vsi",
 }
 """Benchmark -> module that has its `IMPORTER`."""

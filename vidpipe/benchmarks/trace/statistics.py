@@ -43,6 +43,8 @@ def reasoning(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def iou(given: dict[str, Any]) -> dict[str, Any]:
-    """`interval_iou.json`: three upstream copies of one rule."""
-    value = guarded("value", lambda: interval_iou(given["a"], given["b"]))
-    return {"lmms_eval_main": value, "lmms_eval_eval_tvg": value, "timelens": value}
+    """`interval_iou.json`: upstream's older copy, eval_tvg, divides by an extent of 0."""
+    a, b = given["a"], given["b"]
+    value = {"value": interval_iou(a, b)}
+    older = {"error": "ZeroDivisionError"} if max(a[1], b[1]) == min(a[0], b[0]) else value
+    return {"lmms_eval_main": value, "lmms_eval_eval_tvg": older, "timelens": value}
