@@ -78,6 +78,15 @@ def _words_value(text: str, start: int) -> float:
     return float(total + current)
 
 
+def first_number_or_zero(text: str) -> float:
+    """The first number in digits; 0 where there is none, so that an empty reply to "how many" can be right.
+
+    lmms-eval @75571cf, lmms_eval/tasks/vsisuper/count/vsc_utils.py, _extract_number.
+    """
+    match = _PLAIN.search(text)
+    return float(match.group()) if match else 0.0
+
+
 def after_thinking(text: str) -> str:
     """What follows the last closing `think` tag, else the last opening one, else everything.
 

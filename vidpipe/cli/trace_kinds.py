@@ -9,6 +9,10 @@ from typing import Any
 from vidpipe.errors import CapabilityError
 
 KINDS: dict[str, str] = {
+    "activitynetqa": "vidpipe.benchmarks.trace.question_sets:activitynetqa",
+    "charades_aggregate": "vidpipe.benchmarks.trace.question_sets:charades_aggregate",
+    "charades_iou": "vidpipe.benchmarks.trace.question_sets:charades_iou",
+    "egoschema": "vidpipe.benchmarks.trace.question_sets:egoschema",
     "encoder_cg_budgets": "vidpipe.plan.trace:budgets",
     "encoder_cg_manager_init": "vidpipe.plan.trace:manager_init",
     "encoder_cg_packing": "vidpipe.plan.trace:packing",
@@ -21,6 +25,7 @@ KINDS: dict[str, str] = {
     "evs_recompute_mrope": "vidpipe.pruning.trace:recompute_mrope",
     "generic_loader_sampling": "vidpipe.models.trace.generic:sampling",
     "interval_iou": "vidpipe.benchmarks.trace.statistics:iou",
+    "jumpscore": "vidpipe.benchmarks.trace.question_sets:jumpscore",
     "longvideobench": "vidpipe.benchmarks.trace.choices:longvideobench",
     "longvideobench_aggregate": "vidpipe.benchmarks.trace.choices:longvideobench_aggregate",
     "mcq_extract_generic": "vidpipe.benchmarks.trace.choices:generic",
@@ -34,6 +39,8 @@ KINDS: dict[str, str] = {
     "moss_vl_layout": "vidpipe.models.trace.moss_vl:layout",
     "mvbench": "vidpipe.benchmarks.trace.choices:mvbench",
     "mvbench_aggregate": "vidpipe.benchmarks.trace.choices:mvbench_aggregate",
+    "nextqa_aggregate": "vidpipe.benchmarks.trace.question_sets:nextqa_aggregate",
+    "nextqa_mc": "vidpipe.benchmarks.trace.question_sets:nextqa",
     "ov2_codec_timestamp_runs": "vidpipe.models.trace.llava_onevision2:timestamp_runs",
     "ov2_mcq_extract": "vidpipe.benchmarks.trace.choices:ov2",
     "ov2_patch_positions": "vidpipe.models.trace.llava_onevision2:patches",
@@ -54,8 +61,10 @@ KINDS: dict[str, str] = {
     "smart_resize_qwen3vl_image": "vidpipe.models.trace.qwen3_vl:image_resize",
     "smart_resize_qwen3vl_video": "vidpipe.models.trace.qwen3_vl:video_resize",
     "strip_reasoning": "vidpipe.benchmarks.trace.statistics:reasoning",
+    "tempcompass": "vidpipe.benchmarks.trace.question_sets:tempcompass",
     "uncertainty": "vidpipe.benchmarks.trace.statistics:uncertainty",
     "videomme_extract": "vidpipe.benchmarks.trace.choices:videomme",
+    "videomme_v2_groups": "vidpipe.benchmarks.trace.question_sets:groups",
     "vsi_aggregate": "vidpipe.benchmarks.trace.vsi:aggregate",
     "vsi_mca": "vidpipe.benchmarks.trace.vsi:choice",
     "vsi_mra": "vidpipe.benchmarks.trace.vsi:mra",

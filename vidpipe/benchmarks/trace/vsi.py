@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from vidpipe.benchmarks.mra import official_mra, vlmevalkit_mra, zero_exact_mra
-from vidpipe.benchmarks.numbers import first_number_or_word, last_number
+from vidpipe.benchmarks.numbers import first_number_or_word, first_number_or_zero, last_number
 from vidpipe.benchmarks.profile import Question
 from vidpipe.benchmarks.revsi import LMMS_MAIN as REVSI
 from vidpipe.benchmarks.revsi import number as revsi_number
@@ -41,7 +41,16 @@ def mra(given: dict[str, Any]) -> dict[str, Any]:
         }
         for name, (read, measure) in NUMBERS.items()
     }
-    return {**outputs, "revsi": {"score": revsi_number(text, answer).score}}
+    return {**outputs, "revsi": {"score": revsi_number(text, answer).score}, "vsisuper_count": _vsisuper(text, answer)}
+
+
+def _vsisuper(text: str, answer: str) -> dict[str, Any]:
+    try:
+        target = float(answer or 0)
+    except ValueError:
+        return {"error": "ValueError"}
+    value = first_number_or_zero(text)
+    return {"extracted": value, "score": zero_exact_mra(value, target)}
 
 
 def revsi_aggregate(given: dict[str, Any]) -> dict[str, Any]:
