@@ -95,3 +95,23 @@ def test_an_unknown_profile_is_refused_with_the_known() -> None:
 def test_profiles_are_named_as_registered_and_say_their_source(name: str) -> None:
     profile = get_profile(name)
     assert profile.name == name and profile.version >= 1 and profile.source
+
+
+def test_the_documents_name_every_profile() -> None:
+    text = (HERE.parents[1] / "docs" / "evaluation.md").read_text()
+    for name in PROFILES:
+        family = f"{name.rpartition('.')[0]}.*" if name.startswith(("charades", "timelens")) else name
+        assert f"`{family}`" in text, name
+
+
+ANSWERS = {"charades": [1.0, 2.0], "timelens": [[1.0, 2.0]], "jumpscore": '["1.20s"]', "vsi": "A", "revsi": "A"}
+
+
+@settings(deadline=None)  # two shared cores
+@given(st.text())
+def test_no_reply_breaks_a_profile(text: str) -> None:
+    for name in PROFILES:
+        benchmark = name.partition(".")[0]
+        kind = "multi-choice" if benchmark == "tempcompass" else "route_planning"
+        question = Question(ANSWERS.get(benchmark, "A"), kind, ("A. x", "B. y", "C. z"))
+        assert 0 <= get_profile(name).rule(text, question).score <= 1
