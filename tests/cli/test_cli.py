@@ -30,7 +30,9 @@ def test_help_imports_nothing_heavy() -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("command", ["run", "check", "status", "merge", "probe", "frames", "models"])
+@pytest.mark.parametrize(
+    "command", ["run", "check", "status", "merge", "probe", "frames", "models", "import", "score", "compare"]
+)
 def test_every_command_has_help(command: str) -> None:
     result = vidpipe(command, "--help")
     assert result.returncode == 0 and command in vidpipe("--help").stdout

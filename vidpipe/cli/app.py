@@ -17,11 +17,14 @@ import typer
 from vidpipe import __version__
 from vidpipe.cli import exit_codes
 from vidpipe.cli.check import check
+from vidpipe.cli.compare import compare
 from vidpipe.cli.frames import frames
+from vidpipe.cli.import_benchmark import import_benchmark
 from vidpipe.cli.merge import merge
 from vidpipe.cli.models import models
 from vidpipe.cli.probe import probe
 from vidpipe.cli.run import run
+from vidpipe.cli.score import score
 from vidpipe.cli.status import status
 from vidpipe.cli.trace import trace
 from vidpipe.errors import EngineError, VidpipeError
@@ -77,8 +80,9 @@ def _fail(message: str, code: int) -> None:
     sys.exit(code)
 
 
-for _command in (run, check, probe, frames, models, status, merge):
+for _command in (run, check, probe, frames, models, status, merge, score, compare):
     app.command()(_with_exit_codes(_command))
+app.command(name="import")(_with_exit_codes(import_benchmark))
 app.command(hidden=True)(_with_exit_codes(trace))  # for comparison with upstream, not for users
 
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
-
-class Document(BaseModel):
-    """Base of all documents."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+from vidpipe.cli.document import Document
+from vidpipe.cli.documents_of_scores import CompareDocument, ImportDocument, ScoreDocument
 
 
 class FaultDocument(Document):
@@ -122,7 +117,7 @@ class ProbeDocument(Document):
     """Clockwise turn that has been taken into account: 0, 90, 180 or 270."""
     mirrored: bool | None = None
     """Whether the picture is mirrored left-right, before the turn."""
-    notes: list[str] = []
+    notes: list[str] = []  # noqa: RUF012 (pydantic gives each document its own)
     """What else is to know, each beginning with a word for its sort."""
 
 
@@ -238,10 +233,13 @@ class ModelsDocument(Document):
 
 DOCUMENTS: dict[str, type[Document]] = {
     "check": CheckDocument,
+    "compare": CompareDocument,
     "frames": FramesDocument,
+    "import": ImportDocument,
     "merge": MergeDocument,
     "models": ModelsDocument,
     "probe": ProbeDocument,
+    "score": ScoreDocument,
     "status": StatusDocument,
 }
 """Command -> its document."""

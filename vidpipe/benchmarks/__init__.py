@@ -1,0 +1,1 @@
+"""Published benchmarks: importers, prompts and scorers, and the statistics behind every number."""

@@ -1,0 +1,1 @@
+"""Published benchmark files to manifests: one file a benchmark."""

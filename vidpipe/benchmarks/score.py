@@ -1,0 +1,180 @@
+"""From replies to a table: every row counted once, every average with its count and its interval. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vidpipe.benchmarks.predictions import Prediction, Predictions
+from vidpipe.benchmarks.profile import Profile, Scored
+from vidpipe.benchmarks.uncertainty import Codes, Estimate, Floats, bootstrap, estimate
+from vidpipe.errors import RecipeError
+
+NO_REPLY = Scored(0.0, parsed=False)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a table."""
+
+    name: str
+    estimate: Estimate
+    unparsed: int
+    """Replies in which the profile found no answer; they count as wrong."""
+    failed: int
+    """Rows without a reply; they count as wrong."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A run under one profile."""
+
+    profile: Profile
+    headline: Line
+    groups: tuple[Line, ...]
+    types: tuple[Line, ...]
+    breakdowns: dict[str, tuple[Line, ...]]
+    """Category -> plain means over its values."""
+    missing_types: tuple[str, ...]
+    """Question types of the profile without a single row."""
+    missing_rows: int | None
+    partial: bool
+    """Whether rows or types are missing: the headline is then no result of the benchmark."""
+    unscored: int
+    """Rows without an expected answer."""
+    cut: int
+    """Replies that the token limit cut."""
+    bootstrap_95: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """Rows of one profile with their scores, and the weights that make the headline."""
+
+    rows: list[Prediction]
+    scored: list[Scored]
+    scores: Floats
+    weights: Floats
+    strata: Codes
+    clips: Codes
+
+
+def score_rows(rows: Sequence[Prediction], profile: Profile, prepare: Callable[[str], str] | None = None) -> ScoredRows:
+    """Score the rows that have an expected answer.
+
+    Args:
+        rows: Replies.
+        profile: The rules.
+        prepare: Named step before scoring, such as taking reasoning out.
+
+    Raises:
+        RecipeError: the profile has no rule for a row, or there is nothing to score.
+    """
+    kept = [row for row in rows if row.question.answer is not None]
+    if not kept:
+        raise RecipeError(f"{profile.name}: none of the {len(rows)} rows has an answer; nothing can be scored.")
+    known: dict[Any, Scored] = {}  # replies are short and repeat: a million rows hold few different ones
+    scored = []
+    for row in kept:
+        question = row.question
+        key = (row.text, repr(question.answer), question.question_type, question.options)
+        if (found := known.get(key)) is None:
+            found = known[key] = _score(row, profile, prepare)
+        scored.append(found)
+    strata, weights = _weights([row.question.question_type for row in kept], profile)
+    clips = np.unique([row.clip for row in kept], return_inverse=True)[1].astype(np.int64)
+    return ScoredRows(kept, scored, np.array([one.score for one in scored]), weights, strata, clips)
+
+
+def _score(row: Prediction, profile: Profile, prepare: Callable[[str], str] | None) -> Scored:
+    try:
+        scored = profile.rule(prepare(row.text) if prepare and row.text else row.text or "", row.question)
+    except (ValueError, TypeError, AttributeError, LookupError) as error:
+        raise RecipeError(
+            f"{profile.name}: row {row.id!r} cannot be scored: {error}. Choose another with --profile, or mend the row."
+        ) from None
+    return NO_REPLY if row.text is None else scored
+
+
+def _weights(types: list[str], profile: Profile) -> tuple[Codes, Floats]:
+    if not profile.groups:
+        return np.zeros(len(types), np.int64), np.full(len(types), 1 / len(types))
+    names, codes = np.unique(types, return_inverse=True)
+    there = [[kind for kind in kinds if kind in names] for kinds in profile.groups.values()]
+    there = [kinds for kinds in there if kinds]
+    share = {kind: 1 / len(there) / len(kinds) for kinds in there for kind in kinds}
+    of_type = np.array([share[name] for name in names]) / np.bincount(codes)
+    return codes.astype(np.int64), of_type[codes]
+
+
+def make_table(
+    predictions: Predictions,
+    rows: Sequence[Prediction],
+    profile: Profile,
+    prepare: Callable[[str], str] | None = None,
+    with_bootstrap: bool = False,
+) -> tuple[Table, ScoredRows]:
+    """The table of `rows`, which are those of `predictions` that the profile scores.
+
+    Raises:
+        RecipeError: see `score_rows`.
+    """
+    found = score_rows(rows, profile, prepare)
+    types = np.array([row.question.question_type for row in found.rows])
+    groups = {name: np.isin(types, kinds) for name, kinds in profile.groups.items()}
+    known = {kind for kinds in profile.groups.values() for kind in kinds}
+    missing_types = tuple(sorted(known - set(types.tolist())))
+    missing_rows = predictions.missing
+    table = Table(
+        profile,
+        line(found, "overall", np.ones(len(types), bool), found.weights),
+        tuple(_part(found, name, mask) for name, mask in groups.items() if mask.any()),
+        tuple(_part(found, str(name), types == name) for name in np.unique(types) if name),
+        _breakdowns(found),
+        missing_types,
+        missing_rows,
+        bool(missing_types or missing_rows or predictions.partial),
+        len(rows) - len(found.rows),
+        sum(row.cut for row in found.rows),
+        bootstrap(found.scores, found.weights, found.strata, found.clips) if with_bootstrap else None,
+    )
+    return table, found
+
+
+def line(found: ScoredRows, name: str, mask: NDArray[np.bool_], weights: Floats) -> Line:
+    """The line of the rows under `mask`, whose `weights` are brought to a sum of 1."""
+    places = np.flatnonzero(mask)
+    part = weights[places]
+    value = estimate(found.scores[places], part / part.sum(), found.strata[places], found.clips[places])
+    unparsed = failed = 0
+    for place in places.tolist():
+        if found.rows[place].text is None:
+            failed += 1
+        elif not found.scored[place].parsed:
+            unparsed += 1
+    return Line(name, value, unparsed, failed)
+
+
+def _part(found: ScoredRows, name: str, mask: NDArray[np.bool_]) -> Line:
+    return line(found, name, mask, found.weights)
+
+
+def _breakdowns(found: ScoredRows) -> dict[str, tuple[Line, ...]]:
+    """Plain means over rows by each category's values."""
+    flat = ScoredRows(
+        found.rows,
+        found.scored,
+        found.scores,
+        np.full(len(found.rows), 1 / len(found.rows)),
+        np.zeros(len(found.rows), np.int64),
+        found.clips,
+    )
+    lines = {}
+    for name in sorted({name for row in found.rows for name in row.categories}):
+        values = np.array([str(row.categories.get(name, "")) for row in found.rows])
+        lines[name] = tuple(line(flat, str(value), values == value, flat.weights) for value in np.unique(values))
+    return lines

@@ -1,0 +1,1 @@
+"""Scorers as `vidpipe trace` runs them over vectors of upstream's functions."""

@@ -1,0 +1,58 @@
+"""`vidpipe import`: a benchmark's published file to a manifest and a recipe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+SHOWN = 5
+
+
+def import_benchmark(
+    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="For example vsi.")],
+    src: Annotated[Path, typer.Option("--src", metavar="FILE", help="The published file: Parquet, JSONL or JSON.")],
+    media_root: Annotated[Path, typer.Option("--media-root", metavar="DIR", help="Where the videos lie.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="For rows.jsonl and recipe.yaml.")],
+    subset: Annotated[str | None, typer.Option(help="A published part of the file, such as debiased.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Keep so many rows.")] = None,
+    stratify: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="With --limit: keep every value of this column.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> None:
+    """Write DIR/rows.jsonl and DIR/recipe.yaml; reads and writes local files only."""
+    from vidpipe.benchmarks.importer import import_rows
+    from vidpipe.benchmarks.registry import get_importer
+    from vidpipe.benchmarks.source import read_source
+    from vidpipe.benchmarks.write import write_benchmark
+    from vidpipe.cli.documents_of_scores import ImportDocument
+
+    importer = get_importer(benchmark)
+    source = read_source(src)
+    imported = import_rows(importer, source, media_root, subset=subset, limit=limit, stratify=stratify)
+    recipe = write_benchmark(output, importer, source, imported, media_root, subset)
+    if as_json:
+        document = ImportDocument(
+            benchmark=benchmark,
+            subset=subset,
+            source=str(src),
+            source_sha256=source.sha256,
+            source_rows=imported.source_rows,
+            rows=len(imported.rows),
+            question_types=imported.question_types,
+            missing_videos=list(imported.missing_videos),
+            recipe=str(recipe),
+            profile=importer.profile,
+        )
+        typer.echo(document.model_dump_json())
+        return
+    typer.echo(f"{len(imported.rows)} of {imported.source_rows} rows of {src} (sha256 {source.sha256[:12]}...)")
+    for name, count in imported.question_types.items():
+        typer.echo(f"  {count:6} {name}")
+    if imported.missing_videos:
+        typer.echo(f"{len(imported.missing_videos)} videos are not under {media_root}; --json lists all:")
+        for video in imported.missing_videos[:SHOWN]:
+            typer.echo(f"  {video}")
+    typer.echo(f"next: vidpipe run {recipe} --set model.path=... and then vidpipe score")

@@ -1,0 +1,159 @@
+"""`vidpipe score`: scores of a run or a file of predictions, without an engine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from vidpipe.benchmarks.score import Line, ScoredRows, Table
+    from vidpipe.cli.documents_of_scores import ScoreLine, TableDocument
+
+
+def score(
+    source: Annotated[Path, typer.Argument(metavar="RUN_DIR|FILE", help="A run, a .parquet, or a .jsonl.")],
+    profiles: Annotated[
+        list[str] | None,
+        typer.Option("--profile", metavar="NAME", help="Rules, such as vsi.official; else what the rows name."),
+    ] = None,
+    strip_reasoning: Annotated[
+        bool, typer.Option("--strip-reasoning", help="Take tagged reasoning out of replies first.")
+    ] = False,
+    bootstrap: Annotated[bool, typer.Option("--bootstrap", help="Also an interval by resampling clips.")] = False,
+    rows_file: Annotated[
+        Path | None, typer.Option("--rows", metavar="FILE.jsonl", help="Write what each row scored.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> None:
+    """Score replies by named rules: every row counts, unreadable and failed ones as wrong."""
+    from vidpipe.benchmarks.load import load_predictions
+    from vidpipe.benchmarks.reasoning import strip_reasoning as strip
+    from vidpipe.benchmarks.registry import get_profile
+    from vidpipe.benchmarks.score import make_table
+    from vidpipe.benchmarks.select import rows_by_profile
+    from vidpipe.cli.documents_of_scores import ScoreDocument
+
+    benchmark = profiles[0].partition(".")[0] if profiles else None
+    predictions = load_predictions(source, benchmark)
+    made = [
+        make_table(predictions, rows, get_profile(name), strip if strip_reasoning else None, bootstrap)
+        for name, rows in rows_by_profile(predictions, profiles or []).items()
+    ]
+    if rows_file is not None:
+        with rows_file.open("w", encoding="utf-8") as file:
+            for table, found in made:
+                file.writelines(_row_lines(table, found))
+    document = ScoreDocument(
+        source=str(source),
+        rows=len(predictions.rows),
+        missing=predictions.missing,
+        strip_reasoning=strip_reasoning,
+        tables=[_table(table) for table, _ in made],
+    )
+    if as_json:
+        typer.echo(document.model_dump_json())
+        return
+    for shown in document.tables:
+        _print(shown, document.missing)
+
+
+def _row_lines(table: Table, found: ScoredRows) -> list[str]:
+    profile = f"{table.profile.name}@{table.profile.version}"
+    return [
+        json.dumps(
+            {
+                "id": row.id,
+                "profile": profile,
+                "text": row.text,
+                "extracted": scored.extracted,
+                "parsed": scored.parsed,
+                "answer": row.question.answer,
+                "score": scored.score,
+            }
+        )
+        + "\n"
+        for row, scored in zip(found.rows, found.scored, strict=True)
+    ]
+
+
+def percent(interval: tuple[float, float] | None) -> tuple[float, float] | None:
+    """An interval in percent."""
+    return None if interval is None else (100 * interval[0], 100 * interval[1])
+
+
+def _line(line: Line) -> ScoreLine:
+    from vidpipe.cli.documents_of_scores import ScoreLine
+
+    found = line.estimate
+    return ScoreLine(
+        name=line.name,
+        score=100 * found.value,
+        rows=found.rows,
+        clips=found.clips,
+        stderr=None if found.stderr is None else 100 * found.stderr,
+        interval_95=percent(found.interval),
+        unparsed=line.unparsed,
+        failed=line.failed,
+    )
+
+
+def _table(table: Table) -> TableDocument:
+    from vidpipe.cli.documents_of_scores import TableDocument
+
+    return TableDocument(
+        profile=table.profile.name,
+        version=table.profile.version,
+        rules=table.profile.source,
+        scale="percent",
+        partial=table.partial,
+        missing_types=list(table.missing_types),
+        unscored=table.unscored,
+        cut=table.cut,
+        overall=_line(table.headline),
+        bootstrap_95=percent(table.bootstrap_95),
+        groups=[_line(line) for line in table.groups],
+        types=[_line(line) for line in table.types],
+        breakdowns={name: [_line(line) for line in lines] for name, lines in table.breakdowns.items()},
+    )
+
+
+def _print(table: TableDocument, missing: int | None) -> None:
+    mark = "PARTIAL " if table.partial else ""
+    typer.echo(f"{table.profile} version {table.version}, percent, 95 % intervals over clips")
+    typer.echo(f"{mark + 'overall':36} {_numbers(table.overall)}")
+    if table.bootstrap_95:
+        low, high = table.bootstrap_95
+        typer.echo(f"{'':36} [{low:.2f}, {high:.2f}] by resampling clips")
+    for line in table.groups or table.types:
+        typer.echo(f"  {line.name:34} {_numbers(line)}")
+    if table.groups:
+        grouped = {line.name for line in table.groups}
+        for line in table.types:
+            if line.name not in grouped:
+                typer.echo(f"    {line.name:32} {_numbers(line)}")
+    for name, lines in table.breakdowns.items():
+        for line in lines:
+            typer.echo(f"  {name + '=' + line.name:34} {_numbers(line)}")
+    whole = table.overall
+    notes = {
+        "unparsed (wrong)": whole.unparsed,
+        "failed (wrong)": whole.failed,
+        "missing": missing,
+        "without an answer": table.unscored,
+        "cut by max_tokens": table.cut,
+    }
+    typer.echo(
+        f"{whole.rows} rows: " + ", ".join(f"{count} {name}" for name, count in notes.items() if count is not None)
+    )
+    if table.missing_types:
+        typer.echo(f"no rows of: {', '.join(table.missing_types)}")
+    if table.partial:
+        typer.echo("PARTIAL: rows or question types are missing, so this is no result of the benchmark")
+
+
+def _numbers(line: ScoreLine) -> str:
+    interval = "[one clip]" if line.interval_95 is None else "[{:.2f}, {:.2f}]".format(*line.interval_95)
+    return f"{line.score:6.2f} {interval:16} {line.rows} rows, {line.clips} clips"
