@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,14 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from vidpipe.engine.fake import FakePreparer
+from vidpipe.engine.interface import Prepared, Request
 from vidpipe.errors import CapabilityError, EngineError, ManifestError, RecipeError
 from vidpipe.job.decoders import Decoders
 from vidpipe.job.prepare import ClipReader, PreparedClip
 from vidpipe.job.prospect import look_ahead
 from vidpipe.job.run import RunResult, run
+from vidpipe.job.work import ClipInputs
 from vidpipe.plan.clips import Clip
 from vidpipe.recipe.load import load_recipe
 from vidpipe.record.row import OutputRow
@@ -89,13 +92,28 @@ def test_each_clip_is_decoded_once(make_run: Make, monkeypatch: pytest.MonkeyPat
     decoded: list[str] = []
     original = Decoders.read
 
-    def counting(self: Decoders, clip: Clip) -> Future[PreparedClip]:
+    def counting(self: Decoders, clip: Clip) -> Future[PreparedClip | ClipInputs]:
         decoded.append(clip.first.row.video)
         return original(self, clip)
 
     monkeypatch.setattr(Decoders, "read", counting)
     go(make_run())
     assert sorted(decoded) == ["a.mp4", "b.mp4"]
+
+
+@pytest.mark.parametrize("where", ["workers", "engine"])
+def test_clips_are_prepared_where_the_recipe_says(make_run: Make, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    here: list[str] = []
+    original = FakePreparer.prepare
+
+    def counting(self: FakePreparer, requests: Sequence[Request], identity: str) -> Prepared:
+        here.extend(request.id for request in requests)
+        return original(self, requests, identity)
+
+    monkeypatch.setattr(FakePreparer, "prepare", counting)
+    rows = rows_of(go(make_run(feed={"prepare": where})))
+    assert len(here) == (8 if where == "engine" else 0)
+    assert all(row["status"] == "ok" and row["seconds"]["prepare"] >= 0 for row in rows.values())
 
 
 class Accidents(ClipReader):

@@ -10,11 +10,13 @@ import json
 import os
 import signal
 import time
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from pydantic import Field
 
-from vidpipe.engine.interface import Capabilities, Reply, Request
+from vidpipe.engine.interface import Capabilities, EngineInput, Prepared, Reply, Request
 from vidpipe.errors import EngineError, RowError
 from vidpipe.recipe.schema import EngineSection, Model, Section
 
@@ -44,15 +46,34 @@ class Script(Section):
     """Time that one reply takes."""
 
 
+class FakePreparer:
+    """The payload of an input is its prompt, and the clip's pixels as they are."""
+
+    def warm_up(self) -> None:
+        """See `Preparer.warm_up`."""
+
+    def prepare(self, requests: Sequence[Request], identity: str) -> Prepared:
+        """See `Preparer.prepare`."""
+        video = requests[0].video
+        pixels = np.empty(0, np.uint8) if video is None else video.pixels
+        prompts = [json.dumps(request.messages).encode() for request in requests]
+        inputs = (
+            EngineInput(request.id, request.generation, len(prompt), (prompt, pixels))
+            for request, prompt in zip(requests, prompts, strict=True)
+        )
+        return Prepared(tuple(inputs), pixels.nbytes)
+
+
 class FakeEngine:
     """See the module."""
 
     version = "fake 1"
     capabilities = Capabilities()
+    preparer = FakePreparer()
 
     def __init__(self, model: Model, settings: EngineSection, checkpoint: str) -> None:
         self._script = Script.model_validate(settings.args)
-        self._waiting: dict[str, Request] = {}
+        self._waiting: dict[str, EngineInput] = {}
         self._order = list(self._script.order)
         self._last: dict[str, Reply] = {}
         self._given = 0
@@ -62,13 +83,13 @@ class FakeEngine:
         if self._script.fail_start:
             raise EngineError("engine_start", "the script says so")
 
-    def submit(self, request: Request) -> None:
+    def submit(self, engine_input: EngineInput) -> None:
         """See `Engine.submit`."""
         self._raise_if_dead()
-        if request.id in self._script.refuse:
-            kind: Any = self._script.refuse[request.id]
-            raise RowError(kind, f"the script refuses {request.id}")
-        self._waiting[request.id] = request
+        if engine_input.id in self._script.refuse:
+            kind: Any = self._script.refuse[engine_input.id]
+            raise RowError(kind, f"the script refuses {engine_input.id}")
+        self._waiting[engine_input.id] = engine_input
 
     def poll(self) -> list[Reply]:
         """See `Engine.poll`: one reply a call."""
@@ -97,11 +118,11 @@ class FakeEngine:
         if self._script.die_after is not None and self._given >= self._script.die_after:
             raise EngineError("engine_dead", "the script says so")
 
-    def _reply(self, request: Request) -> Reply:
+    def _reply(self, request: EngineInput) -> Reply:
         text = self._script.texts.get(request.id, self._script.text)
-        prompt = json.dumps(request.messages).encode()
+        prompt, _ = request.payload
         reason = None if text is None else "length" if request.id in self._script.lengths else "stop"
         tokens_out = 0 if text is None else len(text.split())
         return Reply(
-            request.id, text, reason, hashlib.sha256(prompt).hexdigest(), len(prompt), tokens_out, None, 0.0, 0.0
+            request.id, text, reason, hashlib.sha256(prompt).hexdigest(), request.tokens, tokens_out, None, 0.0, 0.0
         )

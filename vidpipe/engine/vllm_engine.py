@@ -1,8 +1,8 @@
 """vLLM, CUDA or CPU build, through `add_request` and `step`.
 
 Not through `LLM.generate` or `LLM.chat`: there a request that is too long raises for
-the whole batch, and nothing comes back before everything has. Here a bad request fails
-alone and finished rows come back one at a time.
+the whole batch, nothing comes back before everything has, and prepared media are dropped
+without a word. Here a bad request fails alone and finished rows come back one at a time.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from vidpipe.engine import vllm_environment
-from vidpipe.engine.interface import Capabilities, Reply, Request
-from vidpipe.engine.prompt import PromptBuilder
-from vidpipe.errors import CapabilityError, EngineError, RowError, RowKind
+from vidpipe.engine.interface import Capabilities, EngineInput, Reply
+from vidpipe.engine.vllm_prepare import VllmPreparer, row_error
+from vidpipe.errors import CapabilityError, EngineError
 from vidpipe.recipe.schema import EngineSection, Generation, Model
 
 OWNED_ARGS = {
@@ -25,6 +25,7 @@ OWNED_ARGS = {
     "video_pruning_method": "pruning.method",
     "mm_processor_kwargs": "sampling.min_pixels and sampling.max_pixels",
     "media_io_kwargs": "sampling",
+    "mm_processor_cache_gb": "feed.memory",
 }
 """vLLM arguments that the recipe says elsewhere; set here they would make the records wrong."""
 
@@ -36,62 +37,47 @@ class VllmEngine:
         name, version = vllm_environment.installed()
         self.version = f"{name} {version}"
         # Pruned runs crash or carry wrong positions in the tested versions (0.32, 0.33) until they are repaired.
-        self.capabilities = Capabilities()
-        self._model, self._checkpoint, self._args = model, checkpoint, dict(settings.args)
-        for key in OWNED_ARGS.keys() & self._args.keys():
+        # The CPU build computes on the cores that workers would use, and importing it there costs 7 s and 1 GB each.
+        self.capabilities = Capabilities(prepare_in_workers=not vllm_environment.is_cpu_build())
+        for key in OWNED_ARGS.keys() & settings.args.keys():
             raise CapabilityError(f"engine.args.{key} would contradict the recipe. Say it with {OWNED_ARGS[key]}.")
-
-    def start(self) -> None:
-        """See `Engine.start`. On the CPU build without `enforce_eager` this would take over a minute."""
-        vllm_environment.prepare(self._checkpoint)
         arguments: dict[str, Any] = {
             "limit_mm_per_prompt": {"video": 1, "image": 0},
             "disable_log_stats": False,  # the times of each request come from them
             "enforce_eager": vllm_environment.is_cpu_build(),
             "seed": 0,
+            **settings.args,
+            "model": checkpoint,
+            "trust_remote_code": model.trust_remote_code,
+            "mm_processor_cache_gb": 0,  # each clip is prepared once, and a hit leaves its data out
         }
-        arguments |= self._args
-        arguments |= {"model": self._checkpoint, "trust_remote_code": self._model.trust_remote_code}
+        self.preparer = VllmPreparer(checkpoint, arguments)
+
+    def start(self) -> None:
+        """See `Engine.start`. On the CPU build without `enforce_eager` this would take over a minute."""
+        vllm_environment.prepare(self.preparer.checkpoint)
         try:
             from vllm import EngineArgs
-            from vllm.renderers.hf import resolve_chat_template
             from vllm.v1.engine.llm_engine import LLMEngine
 
-            self._engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
-            config = self._engine.model_config
-            tokenizer = self._engine.get_tokenizer()
-            template = resolve_chat_template(tokenizer, None, None, model_config=config)
+            self._engine = LLMEngine.from_engine_args(EngineArgs(**self.preparer.arguments))
         except Exception as error:  # whatever a third-party engine raises while it starts
             raise EngineError("engine_start", f"vLLM cannot start: {type(error).__name__}: {error}") from error
-        if template is None:
-            raise CapabilityError(f"checkpoint {self._checkpoint} has no chat template; use an instruction-tuned one.")
-        self._video_token_id: int = config.hf_config.video_token_id
-        self._prompts = PromptBuilder(tokenizer, template)
+        self._video_token_id: int = self._engine.model_config.hf_config.video_token_id
+        self.preparer.share(self._engine.renderer)
 
-    def submit(self, request: Request) -> None:
+    def submit(self, engine_input: EngineInput) -> None:
         """See `Engine.submit`."""
-        ids = self._prompts.token_ids(request.messages, request.special_tokens)
-        slots, videos = ids.count(self._video_token_id), int(request.video is not None)
-        if slots != videos:  # vLLM itself leaves a slot too many in the prompt without a word
-            raise RowError("bad_value", f"the prompt has {slots} places for a video, the row has {videos} videos.")
-        prompt: dict[str, Any] = {"prompt_token_ids": ids}
-        if request.video is not None:
-            video = request.video
-            prompt["multi_modal_data"] = {"video": [(video.pixels, dict(video.metadata))]}
-            prompt["mm_processor_kwargs"] = dict(video.processor_kwargs)
-        from vllm.exceptions import VLLMValidationError
         from vllm.v1.engine.exceptions import EngineDeadError
 
         try:
-            (engine_input,) = self._engine.renderer.render_cmpl([prompt])
-            self._engine.add_request(request.id, engine_input, _sampling_params(request.generation))
-        except VLLMValidationError as error:
-            kind: RowKind = "prompt_too_long" if error.parameter == "input_tokens" else "bad_value"
-            raise RowError(kind, str(error)) from error
+            params = _sampling_params(engine_input.generation)
+            # A copy: what vLLM does to one row's input must not reach the other rows of the clip.
+            self._engine.add_request(engine_input.id, dict(engine_input.payload), params)
         except EngineDeadError as error:
             raise EngineError("engine_dead", f"vLLM died: {error}") from error
-        except Exception as error:  # its processors raise all kinds; the engine itself has not seen the request
-            raise RowError("bad_value", f"vLLM refuses the request: {type(error).__name__}: {error}") from error
+        except Exception as error:  # the engine itself has not seen the request
+            raise row_error(error) from error
 
     def poll(self) -> list[Reply]:
         """See `Engine.poll`. One engine step, so that new requests can join between steps."""

@@ -11,19 +11,18 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from vidpipe.engine.interface import Engine, Reply, Request
+from vidpipe.engine.interface import Engine, EngineInput, Reply
 from vidpipe.errors import MediaError, RowError
 from vidpipe.job import outcome
 from vidpipe.job.decoded import Decoded
 from vidpipe.job.feed import ShardFeed, Task
-from vidpipe.job.prepare import PreparedClip, SeenClip
 from vidpipe.job.settings import Resolver
+from vidpipe.job.work import ClipInputs
 from vidpipe.plan.clips import PlannedRow
-from vidpipe.recipe.schema import Recipe
 
 REQUESTS_IN_FLIGHT = 64
-FRAME_BYTES_IN_FLIGHT = 1 << 30
-"""Decoded bytes of all clips whose requests wait in the engine; one clip larger than that passes alone."""
+MEDIA_BYTES_IN_FLIGHT = 1 << 30
+"""Prepared bytes of all clips whose requests wait in the engine; one clip larger than that passes alone."""
 IDLE_WAIT_S = 0.05
 GRACE_S = 20.0
 """After a request to stop: time for what is in the engine to finish."""
@@ -32,16 +31,16 @@ GRACE_S = 20.0
 @dataclass(frozen=True)
 class _Ready:
     planned: PlannedRow
-    prepared: PreparedClip
+    engine_input: EngineInput | RowError
+    clip: ClipInputs
     task: Task
 
 
 @dataclass(frozen=True)
 class _InFlight:
     planned: PlannedRow
-    seen: SeenClip
+    clip: ClipInputs
     task: Task
-    prepare_s: float
 
 
 class Loop:
@@ -52,12 +51,10 @@ class Loop:
         feed: Where clips come from and rows go to.
         decoded: The same clips, decoded.
         resolver: Makes the settings that rows record.
-        recipe: The run's recipe.
     """
 
-    def __init__(self, engine: Engine, feed: ShardFeed, decoded: Decoded, resolver: Resolver, recipe: Recipe) -> None:
-        self._engine, self._feed, self._decoded = engine, feed, decoded
-        self._resolver, self._recipe = resolver, recipe
+    def __init__(self, engine: Engine, feed: ShardFeed, decoded: Decoded, resolver: Resolver) -> None:
+        self._engine, self._feed, self._decoded, self._resolver = engine, feed, decoded, resolver
         self._ready: deque[_Ready] = deque()
         self._in_flight: dict[str, _InFlight] = {}
 
@@ -99,12 +96,13 @@ class Loop:
         if finished is None:
             return
         task, result = finished
-        for planned in task.clip.rows:
-            if isinstance(result, MediaError):
+        if isinstance(result, MediaError):
+            for planned in task.clip.rows:
                 resolved = self._resolver.resolve(planned.settings)
                 self._feed.record(task.writer, outcome.unreadable(planned, resolved, result), resolved)
-            else:
-                self._ready.append(_Ready(planned, result, task))
+            return
+        for planned, engine_input in zip(task.clip.rows, result.inputs, strict=True):
+            self._ready.append(_Ready(planned, engine_input, result, task))
 
     def _has_room_for(self, ready: _Ready) -> bool:
         if not self._in_flight:
@@ -113,30 +111,24 @@ class Loop:
             return False
         if len(self._in_flight) >= REQUESTS_IN_FLIGHT:
             return False
-        clips = {id(entry.seen): entry.seen.frame_bytes for entry in self._in_flight.values()}
-        clips[id(ready.prepared.seen)] = ready.prepared.seen.frame_bytes
-        return sum(clips.values()) <= FRAME_BYTES_IN_FLIGHT
+        clips = {id(entry.clip): entry.clip.media_bytes for entry in self._in_flight.values()}
+        clips[id(ready.clip)] = ready.clip.media_bytes
+        return sum(clips.values()) <= MEDIA_BYTES_IN_FLIGHT
 
     def _submit(self, ready: _Ready) -> None:
-        planned, prepared, task = ready.planned, ready.prepared, ready.task
+        planned, task = ready.planned, ready.task
         if not self._feed.holds(task.writer):
             return
-        started = time.perf_counter()
-        request = Request(
-            id=planned.row.id,
-            messages=planned.messages,
-            generation=planned.settings.generation,
-            video=prepared.video,
-            special_tokens=self._recipe.special_tokens,
-        )
-        task.writer.note_started(request.id)
         try:
-            self._engine.submit(request)
+            if isinstance(ready.engine_input, RowError):
+                raise ready.engine_input
+            task.writer.note_started(planned.row.id)
+            self._engine.submit(ready.engine_input)
         except RowError as error:
             resolved = self._resolver.resolve(planned.settings)
-            self._feed.record(task.writer, outcome.refused(planned, prepared.seen, resolved, error), resolved)
+            self._feed.record(task.writer, outcome.refused(planned, ready.clip.seen, resolved, error), resolved)
             return
-        self._in_flight[request.id] = _InFlight(planned, prepared.seen, task, time.perf_counter() - started)
+        self._in_flight[planned.row.id] = _InFlight(planned, ready.clip, task)
 
     def _finish(self, reply: Reply) -> None:
         entry = self._in_flight.pop(reply.id, None)
@@ -144,5 +136,5 @@ class Loop:
             return  # a second reply to one request: the first one counts
         resolved = self._resolver.resolve(entry.planned.settings)
         attempt = 1 + entry.task.writer.deaths[reply.id]
-        row = outcome.answered(entry.planned, entry.seen, resolved, reply, entry.prepare_s, attempt)
+        row = outcome.answered(entry.planned, entry.clip.seen, resolved, reply, entry.clip.prepare_s, attempt)
         self._feed.record(entry.task.writer, row, resolved)

@@ -18,7 +18,7 @@ from vidpipe.engine.registry import make_engine
 from vidpipe.errors import EngineError, RecipeError
 from vidpipe.job.capture import output_to
 from vidpipe.job.decoded import Decoded
-from vidpipe.job.decoders import Decoders, default_workers
+from vidpipe.job.decoders import Decoders, default_workers, prepares_in_workers
 from vidpipe.job.display import Display
 from vidpipe.job.feed import ShardFeed
 from vidpipe.job.loop import Loop
@@ -71,7 +71,10 @@ def run(
         _refuse_live_workers(run_dir, prospect.recipe.record.lease_s)
         run_dir.clear()
     started = _join(run_dir, prospect, engine)
-    with Decoders(prospect.reader, default_workers(prospect.recipe)) as decoders:
+    in_workers = prepares_in_workers(prospect.recipe, engine.capabilities)
+    with Decoders(
+        prospect.reader, default_workers(prospect.recipe), engine.preparer if in_workers else None
+    ) as decoders:
         shards = stored_shards(prospect, run_dir, decoders, limit)
         if is_complete(run_dir.results, shards.rows):
             summary = summarize(run_dir.results, len(prospect.manifest.rows))
@@ -100,7 +103,7 @@ def _answer(
     feed = ShardFeed(prospect, run_dir, shards, wanted, started, resolver, display.row)
     try:
         with stop_on_signals() as stop:
-            decoded = Decoded(feed, decoders)
+            decoded = Decoded(feed, decoders, engine.preparer, prospect.recipe)
             decoded.top_up()
             if not decoded and feed.finished:
                 return True  # rows that cannot run were all there was
@@ -109,7 +112,7 @@ def _answer(
                 with output_to(run_dir.engine_log):
                     engine.start()
                     display.state(f"running {engine.version}")
-                    return Loop(engine, feed, decoded, resolver, prospect.recipe).run(stop)
+                    return Loop(engine, feed, decoded, resolver).run(stop)
             except EngineError as error:
                 feed.close(died=error.kind == "engine_dead")
                 message = f"{error}\nThe engine's own output is in {run_dir.engine_log}."

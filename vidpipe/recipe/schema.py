@@ -129,7 +129,9 @@ class Feed(Section):
     """How clips are brought to the engine."""
 
     workers: Annotated[int, Field(ge=1)] | None = None
-    """Decoder processes; left out: half of the cores."""
+    """Worker processes, which decode; left out: half of the cores."""
+    prepare: Literal["auto", "workers", "engine"] = "auto"
+    """Where clips go through the model's processor; `auto`: in the workers, with vLLM's CPU build in the engine."""
 
 
 class Record(Section):
