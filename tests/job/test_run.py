@@ -21,6 +21,7 @@ import pytest
 from vidpipe.engine.fake import FakePreparer
 from vidpipe.engine.interface import Prepared, Request
 from vidpipe.errors import CapabilityError, EngineError, ManifestError, RecipeError
+from vidpipe.job.budget import Place
 from vidpipe.job.decoders import Decoders
 from vidpipe.job.prepare import ClipReader, PreparedClip
 from vidpipe.job.prospect import look_ahead
@@ -92,9 +93,9 @@ def test_each_clip_is_decoded_once(make_run: Make, monkeypatch: pytest.MonkeyPat
     decoded: list[str] = []
     original = Decoders.read
 
-    def counting(self: Decoders, clip: Clip) -> Future[PreparedClip | ClipInputs]:
+    def counting(self: Decoders, clip: Clip, place: Place) -> Future[PreparedClip | ClipInputs]:
         decoded.append(clip.first.row.video)
-        return original(self, clip)
+        return original(self, clip, place)
 
     monkeypatch.setattr(Decoders, "read", counting)
     go(make_run())
@@ -269,7 +270,7 @@ def test_three_ways_to_say_nothing_are_three_states(make_run: Make) -> None:
 
 
 def test_a_dead_engine_keeps_what_is_finished(make_run: Make) -> None:
-    recipe = make_run(script={"die_after": 3})
+    recipe = make_run(script={"die_after": 3}, retry={"engine_restarts": 0})
     with pytest.raises(EngineError, match=r"own output is in .*\.log"):
         go(recipe)
     status = read_status(recipe.parent / "run")
@@ -277,7 +278,7 @@ def test_a_dead_engine_keeps_what_is_finished(make_run: Make) -> None:
 
 
 def test_a_row_that_kills_the_engine_again_and_again_is_given_up(make_run: Make, tmp_path: Path) -> None:
-    recipe = make_run(script={"die_on": ["r3"]}, retry={"attempts": 2})
+    recipe = make_run(script={"die_on": ["r3"]}, retry={"attempts": 2, "engine_restarts": 0})
     for _ in range(2):
         with pytest.raises(EngineError):
             go(recipe)

@@ -14,6 +14,7 @@ import sys
 import textwrap
 import threading
 import time
+import types
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from pathlib import Path
@@ -251,6 +252,11 @@ def test_tensors_travel_without_a_copy_in_the_pickle() -> None:
     got["wide"][0, 0] = 1  # writable, as torch wants its memory
     buffers: list[pickle.PickleBuffer] = []
     assert len(_dumps(sent, buffers.append)) < 4096 and len(buffers) >= 4
+
+
+def test_torch_may_be_half_imported_by_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
+    assert pickle.loads(_dumps(Path("clip"), lambda buffer: None)) == Path("clip")
 
 
 def test_longer_clips_get_more_time() -> None:

@@ -40,10 +40,20 @@ class Script(Section):
     """Ids at which the engine dies."""
     crash_on: list[str] = Field(default_factory=list)
     """Ids at which this process kills itself, as a crash in native code would."""
+    hang_after: int | None = None
+    """Replies after which `poll` never returns."""
+    deaf: bool = False
+    """Whether that hang is like one in compiled code, which no signal handler interrupts."""
+    refuse_same_media: bool = False
+    """Whether a second request on one clip is refused, as a broken media cache does."""
     fail_start: bool = False
     """Whether `start` raises."""
     seconds_per_reply: float = 0.0
     """Time that one reply takes."""
+    seconds_to_start: float = 0.0
+    """Time that `start` takes."""
+    batch_rows: int = 32
+    """See `Engine.batch_rows`."""
 
 
 class FakePreparer:
@@ -76,10 +86,13 @@ class FakeEngine:
         self._waiting: dict[str, EngineInput] = {}
         self._order = list(self._script.order)
         self._last: dict[str, Reply] = {}
-        self._given = 0
+        self.batch_rows = self._script.batch_rows
+        self.steps = 0
+        self._media: set[str] = set()
 
     def start(self) -> None:
         """See `Engine.start`."""
+        time.sleep(self._script.seconds_to_start)
         if self._script.fail_start:
             raise EngineError("engine_start", "the script says so")
 
@@ -89,11 +102,17 @@ class FakeEngine:
         if engine_input.id in self._script.refuse:
             kind: Any = self._script.refuse[engine_input.id]
             raise RowError(kind, f"the script refuses {engine_input.id}")
+        media = hashlib.sha256(engine_input.payload[1]).hexdigest()
+        if self._script.refuse_same_media and media in self._media:
+            raise RowError("bad_value", "AssertionError: a cached item is missing")
+        self._media.add(media)
         self._waiting[engine_input.id] = engine_input
 
     def poll(self) -> list[Reply]:
         """See `Engine.poll`: one reply a call."""
         self._raise_if_dead()
+        if self._script.hang_after is not None and self.steps >= self._script.hang_after:
+            self._hang()
         while self._order and self._order[0] in self._last:
             return [self._last[self._order.pop(0)]]
         if self._order and self._order[0] in self._waiting:
@@ -107,15 +126,21 @@ class FakeEngine:
         if request.id in self._script.crash_on:
             os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(self._script.seconds_per_reply)
-        self._given += 1
+        self.steps += 1
         reply = self._last[request.id] = self._reply(request)
         return [reply]
 
     def stop(self) -> None:
         """See `Engine.stop`."""
 
+    def _hang(self) -> None:
+        if self._script.deaf:
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+        while True:
+            time.sleep(60)
+
     def _raise_if_dead(self) -> None:
-        if self._script.die_after is not None and self._given >= self._script.die_after:
+        if self._script.die_after is not None and self.steps >= self._script.die_after:
             raise EngineError("engine_dead", "the script says so")
 
     def _reply(self, request: EngineInput) -> Reply:

@@ -119,6 +119,10 @@ class Engine(Protocol):
     """Known before `start`."""
     preparer: Preparer
     """Known before `start`; in this process it works only after it."""
+    batch_rows: int
+    """Requests that it runs at a time; known after `start`."""
+    steps: int
+    """Grows whenever it has computed something; a watchdog looks at it."""
 
     def __init__(self, model: Model, settings: EngineSection, checkpoint: str) -> None: ...
 

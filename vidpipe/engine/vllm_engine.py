@@ -33,6 +33,9 @@ OWNED_ARGS = {
 class VllmEngine:
     """vLLM in this process or, with CUDA, in its own core process."""
 
+    batch_rows = 0
+    steps = 0
+
     def __init__(self, model: Model, settings: EngineSection, checkpoint: str) -> None:
         name, version = vllm_environment.installed()
         self.version = f"{name} {version}"
@@ -64,6 +67,7 @@ class VllmEngine:
         except Exception as error:  # whatever a third-party engine raises while it starts
             raise EngineError("engine_start", f"vLLM cannot start: {type(error).__name__}: {error}") from error
         self._video_token_id: int = self._engine.model_config.hf_config.video_token_id
+        self.batch_rows = self._engine.vllm_config.scheduler_config.max_num_seqs
         self.preparer.share(self._engine.renderer)
 
     def submit(self, engine_input: EngineInput) -> None:
@@ -87,6 +91,7 @@ class VllmEngine:
             outputs = self._engine.step()
         except Exception as error:  # after an error inside a step the engine's state is lost
             raise EngineError("engine_dead", f"vLLM died: {type(error).__name__}: {error}") from error
+        self.steps += bool(outputs)
         return [self._reply(output) for output in outputs if output.finished]
 
     def stop(self) -> None:

@@ -28,6 +28,8 @@ class ClipInputs:
     media_bytes: int
     done_at_s: float
     """`time.monotonic` when it was done; on Linux that clock is the same in all processes."""
+    transfer_s: float = 0.0
+    """Until the engine's process had it; set there."""
 
 
 def read_and_prepare(reader: ClipReader, preparer: Preparer, clip: Clip) -> ClipInputs:

@@ -66,7 +66,15 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         torch = sys.modules.get("torch")
-        if torch is None or type(obj) is not torch.Tensor or obj.layout != torch.strided or obj.is_quantized:
+        # Another thread may be in the middle of importing it.
+        tensor = getattr(torch, "Tensor", None)
+        if (
+            torch is None
+            or tensor is None
+            or type(obj) is not tensor
+            or obj.layout != torch.strided
+            or obj.is_quantized
+        ):
             return NotImplemented
         whole = obj.detach().cpu().contiguous()
         # As bytes: numpy has no bfloat16. A tensor without dimensions cannot be viewed as another type.
