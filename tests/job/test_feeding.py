@@ -19,6 +19,8 @@ from vidpipe.job.prospect import look_ahead
 from vidpipe.job.run import RunResult, run
 from vidpipe.plan.clips import Clip
 from vidpipe.recipe.load import load_recipe
+from vidpipe.record.run_dir import RunDir
+from vidpipe.record.shards import read_shards
 
 Make = Callable[..., Path]
 
@@ -112,3 +114,11 @@ def test_a_busy_engine_is_not_called_idle(make_run: Make) -> None:
     result = go(make_run(script={"seconds_per_reply": 0.2}), ClipReader)
     assert result.feed is not None and result.feed.wall_s > 1.6
     assert sum(result.feed.idle_s.values()) < result.feed.wall_s - 1.5
+
+
+def test_cheap_clips_come_first_and_then_the_longest(make_run: Make, make_clip: Make) -> None:
+    lengths = {"c": 60, "d": 16, "e": 120, "f": 24}
+    for name, frames in lengths.items():
+        make_clip(f"{name}.mp4", frames=frames)
+    result = go(make_run([{"id": name, "video": f"{name}.mp4", "question": "?"} for name in lengths]), ClipReader)
+    assert read_shards(RunDir(result.results.parent)).ids == {0: ("d", "f", "e", "c")}

@@ -18,6 +18,7 @@ from vidpipe import __version__
 from vidpipe.cli import exit_codes
 from vidpipe.cli.check import check
 from vidpipe.cli.merge import merge
+from vidpipe.cli.plan import plan
 from vidpipe.cli.probe import probe
 from vidpipe.cli.run import run
 from vidpipe.cli.status import status
@@ -74,7 +75,7 @@ def _fail(message: str, code: int) -> None:
     sys.exit(code)
 
 
-for _command in (run, check, status, merge, probe):
+for _command in (run, check, plan, status, merge, probe):
     app.command()(_with_exit_codes(_command))
 
 
