@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -161,3 +162,33 @@ def test_a_row_without_a_video_is_text(engine: VllmEngine) -> None:
     asked = Request("text", ({"role": "user", "content": "red"},), Generation(max_tokens=2))
     prepared = engine.preparer.prepare([asked], "none")
     assert prepared.media_bytes == 0 and answers(engine, list(prepared.inputs))["text"].tokens_out > 0  # type: ignore[arg-type]
+
+
+def test_media_travel_to_the_core_once(
+    engine: VllmEngine, clips: tuple[Clip, ...], reader: ClipReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Last in this file: when one of two engines in a process stops, vLLM takes the other one's state along.
+    expected = {key: reply.text for key, reply in answers(engine, one_by_one(engine, clips[0], reader)).items()}
+    keeping = VllmEngine(
+        RECIPE.model,
+        EngineSection(args={"max_model_len": 4096, "max_num_seqs": 8, "mm_processor_cache_gb": 0.1}),
+        str(TINY_MODEL),
+    )
+    keeping.start()
+    try:
+        made = list(prepare(RECIPE, keeping.preparer, clips[0], reader.read(clips[0])).inputs)
+        sent: list[bool] = []
+        original = keeping._engine.engine_core.add_request
+
+        def watched(request: Any) -> None:
+            sent.append(request.mm_features[0].data is not None)
+            original(request)
+
+        monkeypatch.setattr(keeping._engine.engine_core, "add_request", watched)
+        with pytest.raises(RowError):  # refused at the last moment: the core has not got it
+            wrong = made[0].generation.model_copy(update={"stop": [""]})  # type: ignore[union-attr]
+            keeping.submit(dataclasses.replace(made[0], generation=wrong))  # type: ignore[type-var]
+        assert {key: reply.text for key, reply in answers(keeping, made).items()} == expected  # type: ignore[arg-type]
+        assert sent == [True] + [False] * (len(made) - 1)
+    finally:
+        keeping.stop()

@@ -17,6 +17,7 @@ from vidpipe.job.budget import ByteBudget
 from vidpipe.job.prepare import ClipReader, PreparedClip
 from vidpipe.job.prospect import look_ahead
 from vidpipe.job.run import RunResult, run
+from vidpipe.job.watchdog import Watchdog
 from vidpipe.plan.clips import Clip
 from vidpipe.recipe.load import load_recipe
 from vidpipe.record.run_dir import RunDir
@@ -122,3 +123,20 @@ def test_cheap_clips_come_first_and_then_the_longest(make_run: Make, make_clip: 
         make_clip(f"{name}.mp4", frames=frames)
     result = go(make_run([{"id": name, "video": f"{name}.mp4", "question": "?"} for name in lengths]), ClipReader)
     assert read_shards(RunDir(result.results.parent)).ids == {0: ("d", "f", "e", "c")}
+
+
+def test_suspects_of_one_clip_are_decoded_together_and_run_apart(make_run: Make) -> None:
+    rows = [{"id": f"r{i}", "video": "a.mp4", "question": "?"} for i in range(8)]
+    result = go(make_run(rows, script={"die_after": 5}), Noting)
+    assert all(row["status"] == "ok" for row in rows_of(result).values())
+    assert result.feed is not None and result.feed.engine_starts == 2
+    decoded = (result.results.parent.parent / "decoded.txt").read_text().splitlines()
+    assert len(decoded) == 2, "once for the first engine, once for the three rows that were in it"
+
+
+def test_a_slow_disk_is_not_taken_for_a_hung_engine(tmp_path: Path) -> None:
+    said: list[str] = []
+    with Watchdog(0.3, tmp_path / "log", said.append) as watchdog:
+        time.sleep(0.8)
+        assert watchdog.call(lambda: 7) == 7
+    assert not said and not (tmp_path / "log").exists()

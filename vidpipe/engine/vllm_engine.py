@@ -25,9 +25,12 @@ OWNED_ARGS = {
     "video_pruning_method": "pruning.method",
     "mm_processor_kwargs": "sampling.min_pixels and sampling.max_pixels",
     "media_io_kwargs": "sampling",
-    "mm_processor_cache_gb": "feed.memory",
 }
 """vLLM arguments that the recipe says elsewhere; set here they would make the records wrong."""
+
+
+UNFINISHED = ("abort", "error")
+"""Reasons with which vLLM ends a request that has no answer."""
 
 
 class VllmEngine:
@@ -49,12 +52,14 @@ class VllmEngine:
             "disable_log_stats": False,  # the times of each request come from them
             "enforce_eager": vllm_environment.is_cpu_build(),
             "seed": 0,
-            **settings.args,
-            "model": checkpoint,
-            "trust_remote_code": model.trust_remote_code,
-            "mm_processor_cache_gb": 0,  # each clip is prepared once, and a hit leaves its data out
         }
-        self.preparer = VllmPreparer(checkpoint, arguments)
+        if vllm_environment.is_cpu_build():
+            arguments["mm_processor_cache_gb"] = 0  # no core process that should keep media: see `submit`
+        arguments |= settings.args
+        arguments |= {"model": checkpoint, "trust_remote_code": model.trust_remote_code}
+        self._arguments = arguments
+        # Each clip is prepared once, and a hit in this cache would leave its data out.
+        self.preparer = VllmPreparer(checkpoint, {**arguments, "mm_processor_cache_gb": 0})
 
     def start(self) -> None:
         """See `Engine.start`. On the CPU build without `enforce_eager` this would take over a minute."""
@@ -63,25 +68,48 @@ class VllmEngine:
             from vllm import EngineArgs
             from vllm.v1.engine.llm_engine import LLMEngine
 
-            self._engine = LLMEngine.from_engine_args(EngineArgs(**self.preparer.arguments))
+            self._engine = LLMEngine.from_engine_args(EngineArgs(**self._arguments))
         except Exception as error:  # whatever a third-party engine raises while it starts
             raise EngineError("engine_start", f"vLLM cannot start: {type(error).__name__}: {error}") from error
         self._video_token_id: int = self._engine.model_config.hf_config.video_token_id
         self.batch_rows = self._engine.vllm_config.scheduler_config.max_num_seqs
-        self.preparer.share(self._engine.renderer)
+        if self._engine.renderer.mm_processor_cache is None:
+            self.preparer.share(self._engine.renderer)
 
     def submit(self, engine_input: EngineInput) -> None:
-        """See `Engine.submit`."""
+        """See `Engine.submit`.
+
+        With a core process the rows of a clip send it their media once: it keeps the last
+        `mm_processor_cache_gb` of them, and the cache on this side knows which.
+        """
         from vllm.v1.engine.exceptions import EngineDeadError
 
+        payload, sent = self._without_known_media(engine_input.payload)
         try:
-            params = _sampling_params(engine_input.generation)
-            # A copy: what vLLM does to one row's input must not reach the other rows of the clip.
-            self._engine.add_request(engine_input.id, dict(engine_input.payload), params)
+            self._engine.add_request(engine_input.id, payload, _sampling_params(engine_input.generation))
         except EngineDeadError as error:
             raise EngineError("engine_dead", f"vLLM died: {error}") from error
         except Exception as error:  # the engine itself has not seen the request
+            for mm_hash in sent:
+                self._engine.renderer.mm_processor_cache.invalidate(mm_hash)
             raise row_error(error) from error
+
+    def _without_known_media(self, payload: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """A copy of a payload without the media that the core process has; hashes of those that it will get now."""
+        cache = self._engine.renderer.mm_processor_cache
+        if cache is None or payload["type"] != "multimodal":
+            return dict(payload), []
+        from vllm.multimodal.inputs import MultiModalKwargsItems
+
+        items: dict[str, list[Any]] = {}
+        sent: list[str] = []
+        for modality, hashes in payload["mm_hashes"].items():
+            items[modality] = []
+            for item, mm_hash in zip(payload["mm_kwargs"][modality], hashes, strict=True):
+                items[modality].append(cache.get_and_update_item((item, []), mm_hash)[0])
+                if items[modality][-1] is not None:
+                    sent.append(mm_hash)
+        return {**payload, "mm_kwargs": MultiModalKwargsItems(items)}, sent
 
     def poll(self) -> list[Reply]:
         """See `Engine.poll`. One engine step, so that new requests can join between steps."""
@@ -103,6 +131,8 @@ class VllmEngine:
     def _reply(self, output: Any) -> Reply:
         ids = np.asarray(output.prompt_token_ids, dtype="<i4")
         completion = output.outputs[0] if output.outputs else None
+        if completion is not None and completion.finish_reason in UNFINISHED:
+            completion = None
         times = output.metrics
         kept = int(np.count_nonzero(ids == self._video_token_id))
         return Reply(

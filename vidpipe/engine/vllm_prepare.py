@@ -31,12 +31,10 @@ class VllmPreparer:
 
     def warm_up(self) -> None:
         """See `Preparer.warm_up`. About 7 s and 1 GB: it imports vLLM."""
-        if self._key not in _renderers:
-            vllm_environment.prepare(self.checkpoint)
-            _renderers[self._key] = Renderer(self._build())
-            import torch
+        self._renderer()
+        import torch
 
-            torch.set_num_threads(1)  # N workers already use N cores
+        torch.set_num_threads(1)  # N workers already use N cores
 
     def share(self, vllm_renderer: Any) -> None:
         """Use this renderer in this process from now on."""
@@ -44,7 +42,13 @@ class VllmPreparer:
 
     def prepare(self, requests: Sequence[Request], identity: str) -> Prepared:
         """See `Preparer.prepare`."""
-        return _renderers[self._key].prepare(requests, identity)
+        return self._renderer().prepare(requests, identity)
+
+    def _renderer(self) -> Renderer:
+        if self._key not in _renderers:
+            vllm_environment.prepare(self.checkpoint)
+            _renderers[self._key] = Renderer(self._build())
+        return _renderers[self._key]
 
     def _build(self) -> Any:
         try:
