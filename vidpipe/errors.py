@@ -55,6 +55,13 @@ class VidpipeError(Exception):
     """Base of all errors that vidpipe explains to its user; never raised itself."""
 
 
+class _KindError(VidpipeError):
+    """An error with a stable word for its kind, which it keeps when it crosses a process border."""
+
+    def __reduce__(self) -> tuple[type[_KindError], tuple[str, str]]:
+        return type(self), (vars(self)["kind"], str(self))
+
+
 class RecipeError(VidpipeError):
     """The recipe or the command line is wrong: edit it (exit code 2)."""
 
@@ -68,19 +75,15 @@ class ManifestError(VidpipeError):
         self.line = line
 
 
-class MediaError(VidpipeError):
+class MediaError(_KindError):
     """One clip cannot be shown to a model: its rows get an error record, the run goes on."""
 
     def __init__(self, kind: MediaKind, message: str) -> None:
         super().__init__(message)
         self.kind = kind
 
-    def __reduce__(self) -> tuple[type[MediaError], tuple[str, str]]:
-        """Keep `kind` when the error crosses a process border."""
-        return type(self), (self.kind, str(self))
 
-
-class RowError(VidpipeError):
+class RowError(_KindError):
     """One row asks for something impossible: it gets an error record, the run goes on."""
 
     def __init__(self, kind: RowKind, message: str) -> None:
@@ -92,7 +95,7 @@ class CapabilityError(VidpipeError):
     """A combination of switches cannot work: choose another (exit code 2)."""
 
 
-class EngineError(VidpipeError):
+class EngineError(_KindError):
     """The engine cannot start or died: run the same command again (exit code 3)."""
 
     def __init__(self, kind: EngineKind, message: str) -> None:

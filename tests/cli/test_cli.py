@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import ROOT, vidpipe
 from vidpipe import __version__
-from vidpipe.cli.documents import DOCUMENTS
+from vidpipe.cli.documents import DOCUMENTS, PlanDocument
 from vidpipe.models.registry import FAMILIES
 
 Make = Callable[..., Path]
@@ -31,7 +31,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "check", "status", "merge", "probe", "frames", "models", "import", "score", "compare"]
+    "command", ["run", "check", "plan", "status", "merge", "probe", "frames", "models", "import", "score", "compare"]
 )
 def test_every_command_has_help(command: str) -> None:
     result = vidpipe(command, "--help")
@@ -113,6 +113,30 @@ def test_check_lists_every_fault(make_run: Make, tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text("{}\n[\n")
     refused = vidpipe("check", recipe)
     assert refused.returncode == 2 and "line 2" in refused.stdout
+
+
+def test_plan_tells_the_run_before_it_starts(make_run: Make, make_clip: Callable[..., Path], tmp_path: Path) -> None:
+    rows = [{"id": f"r{i}", "video": "ab"[i % 2] + ".mp4", "question": "?"} for i in range(6)]
+    rows += [
+        {"id": "bad", "video": "a.mp4"},
+        {"id": "none", "video": "none.mp4", "question": "?"},
+        {"id": "long", "video": "long.mp4", "question": "?"},
+    ]
+    make_clip("long.mp4", frames=240)
+    recipe = make_run(rows, script={"max_model_len": 40})
+    result = vidpipe("plan", recipe, "--json", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    found = PlanDocument.model_validate_json(result.stdout)
+    assert (found.rows, found.bad_rows, found.clips, found.unknown_clips) == (9, 1, 4, 0)
+    assert found.frames == 6 + 6 + 60 and found.vision_tokens == 12 + 12 + 120
+    assert found.prompt_vision_tokens == 6 * 12 + 120 and found.context == 40
+    assert [(row.id, row.vision_tokens) for row in found.over_long] == [("long", 120)]
+    assert [(group.kind, group.clips, group.rows) for group in found.unreadable] == [("not_found", 1, 1)]
+    assert found.shards == len(found.rows_per_shard) == 1 and sum(found.rows_per_shard) == 9
+    assert found.media_bytes_per_clip > 60 * 64 * 48 * 3
+    words = vidpipe("plan", recipe, cwd=tmp_path).stdout
+    assert "9 rows on 4 clips" in words and "not_found" in words and "context of 40 tokens: long" in words
+    assert not (tmp_path / "runs").exists(), "planning makes no run directory"
 
 
 def test_a_folder_of_clips_and_a_question(make_run: Make, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.engine
 try:
     vllm_environment.installed()
     torchvision_on_cpu.install()
+    torchvision_on_cpu.reach_children()  # vLLM inspects the model class in one
 except EngineError:
     pytest.skip("vLLM is not installed here", allow_module_level=True)
 

@@ -12,7 +12,7 @@ from vidpipe.engine.torchvision_on_cpu import CHILD_SITE
 
 
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, **environment}
+    env = {**os.environ, "PYTHONPATH": "", **environment}  # other tests may have brought the cure there
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False)
 
 

@@ -14,6 +14,7 @@ import pytest
 from tests.conftest import ROOT, TINY_MODEL, write_clip
 from vidpipe.engine.interface import Reply, Request
 from vidpipe.engine.vllm_engine import VllmEngine
+from vidpipe.engine.vllm_prepare import _renderers
 from vidpipe.errors import CapabilityError, EngineError, RowError
 from vidpipe.job.prepare import ClipReader, PreparedClip
 from vidpipe.manifest.row import Row
@@ -51,6 +52,15 @@ def request(request_id: str, clip: Clip, prepared: PreparedClip, **generation: A
     return Request(request_id, clip.first.messages, settings, prepared.video)
 
 
+def submit(engine: VllmEngine, *asked: Request) -> None:
+    """Prepare rows of one clip in this process, as a run does, and queue them."""
+    pixels = b"" if asked[0].video is None else asked[0].video.pixels.tobytes()
+    for made in engine.preparer.prepare(asked, hashlib.sha256(pixels).hexdigest()).inputs:
+        if isinstance(made, RowError):
+            raise made
+        engine.submit(made)
+
+
 def drain(engine: VllmEngine) -> dict[str, Reply]:
     replies: dict[str, Reply] = {}
     while engine._engine.has_unfinished_requests():
@@ -81,7 +91,7 @@ def test_prompt_ids_equal_those_of_vllms_own_loader(
 ) -> None:
     path = write_clip(tmp_path / "clip.mp4", frames, fps, width, height)
     clip, prepared = read_clip(path)
-    engine.submit(request("r", clip, prepared))
+    submit(engine, request("r", clip, prepared))
     reply = drain(engine)["r"]
     expected = np.asarray(upstream_prompt_ids(engine, path), "<i4")
     assert reply.prompt_sha == hashlib.sha256(expected.tobytes()).hexdigest()
@@ -108,7 +118,7 @@ def test_the_prompt_says_the_times_that_the_file_has(engine: VllmEngine, tmp_pat
     assert prepared.seen.frames.times_s[0] == 1.0 and prepared.seen.frames.times_s[-1] < 3.0
     times_s = [t - 1.0 for t in prepared.seen.frames.times_s]
     texts = get_family("qwen3_vl").time_texts(times_s, clip.first.settings.sampling)
-    ids = engine._prompts.token_ids(clip.first.messages, "literal")
+    ids = _renderers[engine.preparer._key]._prompts.token_ids(clip.first.messages, "literal")
     item = {
         "prompt_token_ids": ids,
         "multi_modal_data": {"video": [(prepared.video.pixels, dict(prepared.video.metadata))]},
@@ -131,30 +141,30 @@ def test_the_family_says_the_prompt_token_by_token(engine: VllmEngine, tmp_path:
         lambda text: tokenizer.encode(text, add_special_tokens=False),
         tokenizer.convert_tokens_to_ids,
     )
-    ids = engine._prompts.token_ids(clip.first.messages, "literal")
+    ids = _renderers[engine.preparer._key]._prompts.token_ids(clip.first.messages, "literal")
     place = ids.index(tokenizer.convert_tokens_to_ids(family.slot_word))
-    engine.submit(request("r", clip, prepared, max_tokens=1))
+    submit(engine, request("r", clip, prepared, max_tokens=1))
     expected = np.asarray([*ids[: place - 1], *video, *ids[place + 2 :]], "<i4")
     assert drain(engine)["r"].prompt_sha == hashlib.sha256(expected.tobytes()).hexdigest()
 
 
 def test_a_bad_request_fails_alone(engine: VllmEngine, tmp_path: Path) -> None:
     clip, prepared = read_clip(write_clip(tmp_path / "clip.mp4"))
-    engine.submit(request("good", clip, prepared))
+    submit(engine, request("good", clip, prepared))
     long = Request("long", ({"role": "user", "content": "red " * 5000},), Generation())
     with pytest.raises(RowError) as caught:
-        engine.submit(long)
+        submit(engine, long)
     assert caught.value.kind == "prompt_too_long" and "4096" in str(caught.value)
     two_videos = {"role": "user", "content": [{"type": "video"}, {"type": "video"}]}
     with pytest.raises(RowError):
-        engine.submit(Request("two", (two_videos,), Generation(), prepared.video))
+        submit(engine, Request("two", (two_videos,), Generation(), prepared.video))
     replies = drain(engine)
     assert list(replies) == ["good"] and replies["good"].text is not None
 
 
 def test_length_and_times(engine: VllmEngine, tmp_path: Path) -> None:
     clip, prepared = read_clip(write_clip(tmp_path / "clip.mp4"))
-    engine.submit(request("r", clip, prepared, max_tokens=1))
+    submit(engine, request("r", clip, prepared, max_tokens=1))
     reply = drain(engine)["r"]
     assert reply.finish_reason == "length" and reply.tokens_out == 1
     assert reply.queue_s is not None and reply.engine_s is not None and 0 <= reply.engine_s < 60

@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,15 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from vidpipe.engine.fake import FakePreparer
+from vidpipe.engine.interface import Prepared, Request
 from vidpipe.errors import CapabilityError, EngineError, ManifestError, RecipeError
+from vidpipe.job.budget import Place
 from vidpipe.job.decoders import Decoders
 from vidpipe.job.prepare import ClipReader, PreparedClip
 from vidpipe.job.prospect import look_ahead
 from vidpipe.job.run import RunResult, run
+from vidpipe.job.work import ClipInputs
 from vidpipe.plan.clips import Clip
 from vidpipe.recipe.load import load_recipe
 from vidpipe.record.row import OutputRow
@@ -89,13 +93,28 @@ def test_each_clip_is_decoded_once(make_run: Make, monkeypatch: pytest.MonkeyPat
     decoded: list[str] = []
     original = Decoders.read
 
-    def counting(self: Decoders, clip: Clip) -> Future[PreparedClip]:
+    def counting(self: Decoders, clip: Clip, place: Place) -> Future[PreparedClip | ClipInputs]:
         decoded.append(clip.first.row.video)
-        return original(self, clip)
+        return original(self, clip, place)
 
     monkeypatch.setattr(Decoders, "read", counting)
     go(make_run())
     assert sorted(decoded) == ["a.mp4", "b.mp4"]
+
+
+@pytest.mark.parametrize("where", ["workers", "engine"])
+def test_clips_are_prepared_where_the_recipe_says(make_run: Make, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    here: list[str] = []
+    original = FakePreparer.prepare
+
+    def counting(self: FakePreparer, requests: Sequence[Request], identity: str) -> Prepared:
+        here.extend(request.id for request in requests)
+        return original(self, requests, identity)
+
+    monkeypatch.setattr(FakePreparer, "prepare", counting)
+    rows = rows_of(go(make_run(feed={"prepare": where})))
+    assert len(here) == (8 if where == "engine" else 0)
+    assert all(row["status"] == "ok" and row["seconds"]["prepare"] >= 0 for row in rows.values())
 
 
 class Accidents(ClipReader):
@@ -251,7 +270,7 @@ def test_three_ways_to_say_nothing_are_three_states(make_run: Make) -> None:
 
 
 def test_a_dead_engine_keeps_what_is_finished(make_run: Make) -> None:
-    recipe = make_run(script={"die_after": 3})
+    recipe = make_run(script={"die_after": 3}, retry={"engine_restarts": 0})
     with pytest.raises(EngineError, match=r"own output is in .*\.log"):
         go(recipe)
     status = read_status(recipe.parent / "run")
@@ -259,7 +278,7 @@ def test_a_dead_engine_keeps_what_is_finished(make_run: Make) -> None:
 
 
 def test_a_row_that_kills_the_engine_again_and_again_is_given_up(make_run: Make, tmp_path: Path) -> None:
-    recipe = make_run(script={"die_on": ["r3"]}, retry={"attempts": 2})
+    recipe = make_run(script={"die_on": ["r3"]}, retry={"attempts": 2, "engine_restarts": 0})
     for _ in range(2):
         with pytest.raises(EngineError):
             go(recipe)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidpipe.plan.cost import cut, shard_count
+from vidpipe.plan.cost import cut, shard_count, working_order
 
 
 @given(st.lists(st.integers(0, 10**9), max_size=60), st.integers(1, 20))
@@ -21,3 +21,8 @@ def test_no_stretch_is_above_the_mean_by_more_than_its_last_item(costs: list[int
 
 def test_few_clips_make_few_shards() -> None:
     assert [shard_count(n) for n in (0, 1, 8, 9, 100, 10**6)] == [1, 1, 1, 2, 13, 2048]
+
+
+def test_a_few_cheap_clips_then_the_longest_first() -> None:
+    assert working_order([5, 1, 9, 3, 7, 3]) == [1, 3, 2, 4, 0, 5]
+    assert working_order([2, 1]) == [1, 0] and working_order([]) == []

@@ -91,3 +91,16 @@ def test_the_recipe_in_the_readme_is_valid(tmp_path: Path) -> None:
     block = (ROOT / "README.md").read_text().split("```yaml\n")[1].split("```")[0]
     given = load_recipe(write(tmp_path, block), []).given
     assert set(given) == set(schema.Recipe.model_fields) - {"pruning"}, "every key is explained"
+
+
+@pytest.mark.parametrize(
+    ("text", "nbytes"), [("1000", 1000), ("4GiB", 4 << 30), ("1.5 MB", 1_500_000), ("10B", 10), ("2KiB", 2048)]
+)
+def test_sizes_in_bytes_or_as_text(tmp_path: Path, text: str, nbytes: int) -> None:
+    assert load_recipe(write(tmp_path, GOOD), [f"feed.memory={text}"]).recipe.feed.memory == nbytes
+
+
+@pytest.mark.parametrize("text", ["4 potatoes", "-1GiB", "GiB", "0"])
+def test_sizes_that_are_none(tmp_path: Path, text: str) -> None:
+    with pytest.raises(RecipeError, match=r"feed\.memory"):
+        load_recipe(write(tmp_path, GOOD), [f"feed.memory={text}"])

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
 import os
+import pickle
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
+import types
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from pathlib import Path
@@ -19,7 +24,7 @@ import pytest
 
 from tests.video.clips import write_blocks
 from vidpipe.errors import MediaError
-from vidpipe.video.channel import JobFailedError
+from vidpipe.video.channel import JobFailedError, _dumps, receive, send
 from vidpipe.video.decode import decode_frames
 from vidpipe.video.pool import ClipPool, default_time_limit_s
 from vidpipe.video.timeline import read_timeline
@@ -199,6 +204,59 @@ def test_children_die_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     parent.wait()
     assert wait_for(lambda: not is_running(child))
     assert not [name for name in os.listdir("/dev/shm") if "vidpipe" in name]  # noqa: PTH208
+
+
+def slow_start(notes: Path) -> None:
+    time.sleep(1.0)
+    with (notes / str(os.getpid())).open("a") as file:
+        file.write("once ")
+
+
+def test_what_comes_first_comes_once_a_child_and_costs_no_job_its_time(tmp_path: Path) -> None:
+    with ClipPool(1) as pool:
+        first = functools.partial(slow_start, tmp_path)
+        jobs = [pool.submit(pid, name=str(n), time_limit_s=0.5, first=first) for n in range(3)]
+        child = jobs[0].result(90)
+        assert all(job.result(90) == child for job in jobs)
+        assert (tmp_path / str(child)).read_text() == "once "
+        with pytest.raises(MediaError):
+            run(pool, crash)
+        assert pool.submit(pid, name="n", time_limit_s=0.5, first=first).result(90) != child
+    assert len(list(tmp_path.iterdir())) == 2, "a child that replaces a dead one gets ready too"
+
+
+def test_a_first_that_fails_fails_the_job() -> None:
+    with ClipPool(1) as pool, pytest.raises(JobFailedError, match="a mistake of ours"):
+        pool.submit(pid, name="n", time_limit_s=60, first=fail).result(90)
+
+
+def test_tensors_travel_without_a_copy_in_the_pickle() -> None:
+    torch = pytest.importorskip("torch")
+    sent = {
+        "wide": torch.arange(1 << 16, dtype=torch.float32).reshape(256, 256).to(torch.bfloat16),
+        "flags": torch.tensor([True, False]),
+        "scalar": torch.tensor(7),
+        "none": torch.empty((0, 3)),
+        "turned": torch.arange(6).reshape(2, 3).T,
+    }
+    sent["again"] = sent["wide"]
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        sender = threading.Thread(target=send, args=(ours, sent))
+        sender.start()
+        got = receive(theirs)
+        sender.join()
+    for name, tensor in sent.items():
+        assert got[name].dtype == tensor.dtype and torch.equal(got[name], tensor), name
+    assert got["again"] is got["wide"]
+    got["wide"][0, 0] = 1  # writable, as torch wants its memory
+    buffers: list[pickle.PickleBuffer] = []
+    assert len(_dumps(sent, buffers.append)) < 4096 and len(buffers) >= 4
+
+
+def test_torch_may_be_half_imported_by_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
+    assert pickle.loads(_dumps(Path("clip"), lambda buffer: None)) == Path("clip")
 
 
 def test_longer_clips_get_more_time() -> None:

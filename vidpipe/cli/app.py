@@ -22,6 +22,7 @@ from vidpipe.cli.frames import frames
 from vidpipe.cli.import_benchmark import import_benchmark
 from vidpipe.cli.merge import merge
 from vidpipe.cli.models import models
+from vidpipe.cli.plan import plan
 from vidpipe.cli.probe import probe
 from vidpipe.cli.run import run
 from vidpipe.cli.score import score
@@ -80,7 +81,7 @@ def _fail(message: str, code: int) -> None:
     sys.exit(code)
 
 
-for _command in (run, check, probe, frames, models, status, merge, score, compare):
+for _command in (run, check, plan, probe, frames, models, status, merge, score, compare):
     app.command()(_with_exit_codes(_command))
 app.command(name="import")(_with_exit_codes(import_benchmark))
 app.command(hidden=True)(_with_exit_codes(trace))  # for comparison with upstream, not for users

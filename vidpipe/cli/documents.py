@@ -79,6 +79,59 @@ class StatusDocument(Document):
     """At that rate."""
 
 
+class UnreadableDocument(Document):
+    """Files that cannot be opened, by kind."""
+
+    kind: str
+    """Stable word, as in the output column `error_kind`."""
+    clips: int
+    """Clips that this costs."""
+    rows: int
+    """Rows that this costs."""
+    example: str
+    """What is wrong with the first of them."""
+
+
+class OverLongDocument(Document):
+    """A row that cannot fit the context."""
+
+    id: str
+    """Id of the row."""
+    vision_tokens: int
+    """Tokens of its clip alone, before pruning."""
+
+
+class PlanDocument(Document):
+    """`vidpipe plan --json`: what a run would do, from headers only."""
+
+    rows: int
+    """Rows of the manifest."""
+    bad_rows: int
+    """Rows that cannot run for their own values; `vidpipe check` lists them."""
+    clips: int
+    """Parts of files that are decoded once each."""
+    frames: int
+    """Frames that the model would see, over all clips."""
+    vision_tokens: int
+    """Tokens of the frames, each clip once."""
+    prompt_vision_tokens: int
+    """Tokens of the frames, counted for every row."""
+    unknown_clips: int
+    """Clips whose header does not say how many frames they have; in no sum above."""
+    context: int | None
+    """Tokens that a prompt may have (engine.args.max_model_len, or the checkpoint's); None if neither says."""
+    over_long: list[OverLongDocument]
+    """Rows whose clip alone fills the context; text is not counted here."""
+    unreadable: list[UnreadableDocument]
+    """Files that cannot be opened."""
+    media_bytes_per_clip: int
+    """The most that one clip takes in memory, decoded and prepared (see feed.memory)."""
+    shards: int
+    """Shards that a new run would be cut into."""
+    rows_per_shard: list[int]
+    """Rows of each, in order."""
+
+
 class ProbeError(Document):
     """Why a file cannot be shown to a model."""
 
@@ -238,6 +291,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "import": ImportDocument,
     "merge": MergeDocument,
     "models": ModelsDocument,
+    "plan": PlanDocument,
     "probe": ProbeDocument,
     "score": ScoreDocument,
     "status": StatusDocument,

@@ -27,6 +27,8 @@ def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
         console.print(escape(f"{count} x {kind}, for example: {message}"))
     if recipe.description:
         console.print(escape(recipe.description.strip()), soft_wrap=True)
+    if result.feed is not None:
+        console.print(result.feed.sentence(), soft_wrap=True)
     statuses = ", ".join(f"{count} {status}" for status, count in sorted(summary.statuses.items()))
     counts = f"{summary.rows} of {summary.expected} rows" + (f" ({statuses})" if statuses else "")
     where = f"recorded in {result.results.parent}" if result.interrupted else f"in {result.results}"

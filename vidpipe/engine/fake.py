@@ -10,11 +10,13 @@ import json
 import os
 import signal
 import time
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from pydantic import Field
 
-from vidpipe.engine.interface import Capabilities, Reply, Request
+from vidpipe.engine.interface import Capabilities, EngineInput, Prepared, Reply, Request
 from vidpipe.errors import EngineError, RowError
 from vidpipe.recipe.schema import EngineSection, Model, Section
 
@@ -38,10 +40,38 @@ class Script(Section):
     """Ids at which the engine dies."""
     crash_on: list[str] = Field(default_factory=list)
     """Ids at which this process kills itself, as a crash in native code would."""
+    hang_after: int | None = None
+    """Replies after which `poll` never returns."""
+    deaf: bool = False
+    """Whether that hang is like one in compiled code, which no signal handler interrupts."""
+    refuse_same_media: bool = False
+    """Whether a second request on one clip is refused, as a broken media cache does."""
     fail_start: bool = False
     """Whether `start` raises."""
     seconds_per_reply: float = 0.0
     """Time that one reply takes."""
+    seconds_to_start: float = 0.0
+    """Time that `start` takes."""
+    batch_rows: int = 32
+    """See `Engine.batch_rows`."""
+
+
+class FakePreparer:
+    """The payload of an input is its prompt, and the clip's pixels as they are."""
+
+    def warm_up(self) -> None:
+        """See `Preparer.warm_up`."""
+
+    def prepare(self, requests: Sequence[Request], identity: str) -> Prepared:
+        """See `Preparer.prepare`."""
+        video = requests[0].video
+        pixels = np.empty(0, np.uint8) if video is None else video.pixels
+        prompts = [json.dumps(request.messages).encode() for request in requests]
+        inputs = (
+            EngineInput(request.id, request.generation, len(prompt), (prompt, pixels))
+            for request, prompt in zip(requests, prompts, strict=True)
+        )
+        return Prepared(tuple(inputs), pixels.nbytes)
 
 
 class FakeEngine:
@@ -49,30 +79,40 @@ class FakeEngine:
 
     version = "fake 1"
     capabilities = Capabilities()
+    preparer = FakePreparer()
 
     def __init__(self, model: Model, settings: EngineSection, checkpoint: str) -> None:
         self._script = Script.model_validate(settings.args)
-        self._waiting: dict[str, Request] = {}
+        self._waiting: dict[str, EngineInput] = {}
         self._order = list(self._script.order)
         self._last: dict[str, Reply] = {}
-        self._given = 0
+        self.batch_rows = self._script.batch_rows
+        self.steps = 0
+        self._media: set[str] = set()
 
     def start(self) -> None:
         """See `Engine.start`."""
+        time.sleep(self._script.seconds_to_start)
         if self._script.fail_start:
             raise EngineError("engine_start", "the script says so")
 
-    def submit(self, request: Request) -> None:
+    def submit(self, engine_input: EngineInput) -> None:
         """See `Engine.submit`."""
         self._raise_if_dead()
-        if request.id in self._script.refuse:
-            kind: Any = self._script.refuse[request.id]
-            raise RowError(kind, f"the script refuses {request.id}")
-        self._waiting[request.id] = request
+        if engine_input.id in self._script.refuse:
+            kind: Any = self._script.refuse[engine_input.id]
+            raise RowError(kind, f"the script refuses {engine_input.id}")
+        media = hashlib.sha256(engine_input.payload[1]).hexdigest()
+        if self._script.refuse_same_media and media in self._media:
+            raise RowError("bad_value", "AssertionError: a cached item is missing")
+        self._media.add(media)
+        self._waiting[engine_input.id] = engine_input
 
     def poll(self) -> list[Reply]:
         """See `Engine.poll`: one reply a call."""
         self._raise_if_dead()
+        if self._script.hang_after is not None and self.steps >= self._script.hang_after:
+            self._hang()
         while self._order and self._order[0] in self._last:
             return [self._last[self._order.pop(0)]]
         if self._order and self._order[0] in self._waiting:
@@ -86,22 +126,28 @@ class FakeEngine:
         if request.id in self._script.crash_on:
             os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(self._script.seconds_per_reply)
-        self._given += 1
+        self.steps += 1
         reply = self._last[request.id] = self._reply(request)
         return [reply]
 
     def stop(self) -> None:
         """See `Engine.stop`."""
 
+    def _hang(self) -> None:
+        if self._script.deaf:
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+        while True:
+            time.sleep(60)
+
     def _raise_if_dead(self) -> None:
-        if self._script.die_after is not None and self._given >= self._script.die_after:
+        if self._script.die_after is not None and self.steps >= self._script.die_after:
             raise EngineError("engine_dead", "the script says so")
 
-    def _reply(self, request: Request) -> Reply:
+    def _reply(self, request: EngineInput) -> Reply:
         text = self._script.texts.get(request.id, self._script.text)
-        prompt = json.dumps(request.messages).encode()
+        prompt, _ = request.payload
         reason = None if text is None else "length" if request.id in self._script.lengths else "stop"
         tokens_out = 0 if text is None else len(text.split())
         return Reply(
-            request.id, text, reason, hashlib.sha256(prompt).hexdigest(), len(prompt), tokens_out, None, 0.0, 0.0
+            request.id, text, reason, hashlib.sha256(prompt).hexdigest(), request.tokens, tokens_out, None, 0.0, 0.0
         )

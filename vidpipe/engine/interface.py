@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from vidpipe.errors import RowError
 from vidpipe.recipe.schema import EngineSection, Generation, Model
 
 Message = dict[str, Any]
@@ -33,7 +34,7 @@ class Video:
 
 @dataclass(frozen=True)
 class Request:
-    """One row, ready for the engine."""
+    """One row as it is asked."""
 
     id: str
     messages: tuple[Message, ...]
@@ -41,6 +42,49 @@ class Request:
     video: Video | None = None
     special_tokens: Literal["literal", "refuse"] = "literal"
     """What becomes of control words in the messages' texts."""
+
+
+@dataclass(frozen=True)
+class EngineInput:
+    """One row as the engine takes it. Crosses processes; rows of one clip share one media item."""
+
+    id: str
+    generation: Generation
+    tokens: int
+    """Prompt tokens, media expanded."""
+    payload: Any
+    """The engine's own form."""
+    vision_token_id: int | None = None
+    """The token that stands for vision in the expanded prompt; None without media."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The rows of one clip, prepared together."""
+
+    inputs: tuple[EngineInput | RowError, ...]
+    """For each request in order: what `Engine.submit` takes, or why it cannot run."""
+    media_bytes: int
+    """Bytes of the media item that they share."""
+
+
+class Preparer(Protocol):
+    """Turns requests into engine inputs, in whichever process that suits. Picklable."""
+
+    def warm_up(self) -> None:
+        """Load what `prepare` needs; a worker process calls it once, before its first clip.
+
+        Raises:
+            EngineError: `engine_start`.
+        """
+
+    def prepare(self, requests: Sequence[Request], identity: str) -> Prepared:
+        """Prepare the rows of one clip; the media only once.
+
+        Args:
+            requests: Rows that share one `video` (or have none).
+            identity: Equal only for equal pixels, metadata and processor arguments, in all processes.
+        """
 
 
 @dataclass(frozen=True)
@@ -68,6 +112,8 @@ class Capabilities:
     pruning: frozenset[str] = field(default_factory=frozenset)
     """Pruning methods that give right results."""
     encoder_graphs: bool = False
+    prepare_in_workers: bool = True
+    """Whether preparing in worker processes pays here; the default of `feed.prepare`."""
 
 
 class Engine(Protocol):
@@ -77,6 +123,12 @@ class Engine(Protocol):
     """Name and version, as output rows record it; known before `start`."""
     capabilities: Capabilities
     """Known before `start`."""
+    preparer: Preparer
+    """Known before `start`; in this process it works only after it."""
+    batch_rows: int
+    """Requests that it runs at a time; known after `start`."""
+    steps: int
+    """Grows whenever it has computed something; a watchdog looks at it."""
 
     def __init__(self, model: Model, settings: EngineSection, checkpoint: str) -> None: ...
 
@@ -87,8 +139,8 @@ class Engine(Protocol):
             EngineError: `engine_start`.
         """
 
-    def submit(self, request: Request) -> None:
-        """Queue a request.
+    def submit(self, engine_input: EngineInput) -> None:
+        """Queue what `preparer` made of a request.
 
         Raises:
             RowError: this request cannot run; others are not touched.

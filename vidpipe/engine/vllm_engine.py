@@ -1,22 +1,21 @@
 """vLLM, CUDA or CPU build, through `add_request` and `step`.
 
 Not through `LLM.generate` or `LLM.chat`: there a request that is too long raises for
-the whole batch, and nothing comes back before everything has. Here a bad request fails
-alone and finished rows come back one at a time.
+the whole batch, nothing comes back before everything has, and prepared media are dropped
+without a word. Here a bad request fails alone and finished rows come back one at a time.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from vidpipe.engine import vllm_environment
-from vidpipe.engine.interface import Capabilities, Reply, Request
-from vidpipe.engine.prompt import PromptBuilder
-from vidpipe.errors import CapabilityError, EngineError, RowError, RowKind
+from vidpipe.engine.interface import Capabilities, EngineInput, Reply
+from vidpipe.engine.vllm_prepare import VllmPreparer, row_error
+from vidpipe.errors import CapabilityError, EngineError
 from vidpipe.recipe.schema import EngineSection, Generation, Model
 
 OWNED_ARGS = {
@@ -30,72 +29,89 @@ OWNED_ARGS = {
 """vLLM arguments that the recipe says elsewhere; set here they would make the records wrong."""
 
 
+UNFINISHED = ("abort", "error")
+"""Reasons with which vLLM ends a request that has no answer."""
+
+
 class VllmEngine:
     """vLLM in this process or, with CUDA, in its own core process."""
+
+    batch_rows = 0
+    steps = 0
 
     def __init__(self, model: Model, settings: EngineSection, checkpoint: str) -> None:
         name, version = vllm_environment.installed()
         self.version = f"{name} {version}"
         # Pruned runs crash or carry wrong positions in the tested versions (0.32, 0.33) until they are repaired.
-        self.capabilities = Capabilities()
-        self._model, self._checkpoint, self._args = model, checkpoint, dict(settings.args)
-        for key in OWNED_ARGS.keys() & self._args.keys():
+        # The CPU build computes on the cores that workers would use, and importing it there costs 7 s and 1 GB each.
+        self.capabilities = Capabilities(prepare_in_workers=not vllm_environment.is_cpu_build())
+        for key in OWNED_ARGS.keys() & settings.args.keys():
             raise CapabilityError(f"engine.args.{key} would contradict the recipe. Say it with {OWNED_ARGS[key]}.")
-
-    def start(self) -> None:
-        """See `Engine.start`. On the CPU build without `enforce_eager` this would take over a minute."""
-        vllm_environment.prepare(self._checkpoint)
         arguments: dict[str, Any] = {
             "limit_mm_per_prompt": {"video": 1, "image": 0},
             "disable_log_stats": False,  # the times of each request come from them
             "enforce_eager": vllm_environment.is_cpu_build(),
             "seed": 0,
         }
-        arguments |= self._args
-        arguments |= {"model": self._checkpoint, "trust_remote_code": self._model.trust_remote_code}
+        if vllm_environment.is_cpu_build():
+            arguments["mm_processor_cache_gb"] = 0  # no core process that should keep media: see `submit`
+        arguments |= settings.args
+        arguments |= {"model": checkpoint, "trust_remote_code": model.trust_remote_code}
+        self._arguments = arguments
+        # Each clip is prepared once, and a hit in this cache would leave its data out.
+        self.preparer = VllmPreparer(checkpoint, {**arguments, "mm_processor_cache_gb": 0})
+
+    def start(self) -> None:
+        """See `Engine.start`. On the CPU build without `enforce_eager` this would take over a minute."""
+        vllm_environment.prepare(self.preparer.checkpoint)
         try:
             from vllm import EngineArgs
-            from vllm.renderers.hf import resolve_chat_template
             from vllm.v1.engine.llm_engine import LLMEngine
 
-            self._engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
-            config = self._engine.model_config
-            tokenizer = self._engine.get_tokenizer()
-            template = resolve_chat_template(tokenizer, None, None, model_config=config)
+            self._engine = LLMEngine.from_engine_args(EngineArgs(**self._arguments))
         except Exception as error:  # whatever a third-party engine raises while it starts
             raise EngineError("engine_start", f"vLLM cannot start: {type(error).__name__}: {error}") from error
-        if template is None:
-            raise CapabilityError(f"checkpoint {self._checkpoint} has no chat template; use an instruction-tuned one.")
-        self._token_id: Callable[[str], int] = tokenizer.convert_tokens_to_ids
         self._vision_ids: dict[str, int] = {}
-        self._prompts = PromptBuilder(tokenizer, template)
+        self.batch_rows = self._engine.vllm_config.scheduler_config.max_num_seqs
+        if self._engine.renderer.mm_processor_cache is None:
+            self.preparer.share(self._engine.renderer)
 
-    def submit(self, request: Request) -> None:
-        """See `Engine.submit`."""
-        ids = self._prompts.token_ids(request.messages, request.special_tokens)
-        prompt: dict[str, Any] = {"prompt_token_ids": ids}
-        if request.video is not None:
-            video = request.video
-            slots = ids.count(self._token_id(video.slot_word))
-            if slots != 1:  # vLLM itself leaves a slot too many in the prompt without a word
-                raise RowError("bad_value", f"the prompt has {slots} places for a video, the row has 1 video.")
-            prompt["multi_modal_data"] = {"video": [(video.pixels, dict(video.metadata))]}
-            prompt["mm_processor_kwargs"] = dict(video.processor_kwargs)
-        from vllm.exceptions import VLLMValidationError
+    def submit(self, engine_input: EngineInput) -> None:
+        """See `Engine.submit`.
+
+        With a core process the rows of a clip send it their media once: it keeps the last
+        `mm_processor_cache_gb` of them, and the cache on this side knows which.
+        """
         from vllm.v1.engine.exceptions import EngineDeadError
 
+        payload, sent = self._without_known_media(engine_input.payload)
         try:
-            (engine_input,) = self._engine.renderer.render_cmpl([prompt])
-            self._engine.add_request(request.id, engine_input, _sampling_params(request.generation))
-            if request.video is not None:
-                self._vision_ids[request.id] = self._token_id(request.video.vision_word)
-        except VLLMValidationError as error:
-            kind: RowKind = "prompt_too_long" if error.parameter == "input_tokens" else "bad_value"
-            raise RowError(kind, str(error)) from error
+            self._engine.add_request(engine_input.id, payload, _sampling_params(engine_input.generation))
+            if engine_input.vision_token_id is not None:
+                self._vision_ids[engine_input.id] = engine_input.vision_token_id
         except EngineDeadError as error:
             raise EngineError("engine_dead", f"vLLM died: {error}") from error
-        except Exception as error:  # its processors raise all kinds; the engine itself has not seen the request
-            raise RowError("bad_value", f"vLLM refuses the request: {type(error).__name__}: {error}") from error
+        except Exception as error:  # the engine itself has not seen the request
+            for mm_hash in sent:
+                self._engine.renderer.mm_processor_cache.invalidate(mm_hash)
+            raise row_error(error) from error
+
+    def _without_known_media(self, payload: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """A copy of a payload without the media that the core process has; hashes of those that it will get now."""
+        cache = self._engine.renderer.mm_processor_cache
+        if cache is None or payload["type"] != "multimodal":
+            return dict(payload), []
+        from vllm.multimodal.inputs import MultiModalKwargsItems
+
+        items: dict[str, list[Any]] = {}
+        sent: list[str] = []
+        for modality, hashes in payload["mm_hashes"].items():
+            items[modality] = []
+            for item, mm_hash in zip(payload["mm_kwargs"][modality], hashes, strict=True):
+                items[modality].append(cache.get_and_update_item((item, []), mm_hash)[0])
+                if items[modality][-1] is not None:
+                    sent.append(mm_hash)
+        return {**payload, "mm_kwargs": MultiModalKwargsItems(items)}, sent
 
     def poll(self) -> list[Reply]:
         """See `Engine.poll`. One engine step, so that new requests can join between steps."""
@@ -105,6 +121,7 @@ class VllmEngine:
             outputs = self._engine.step()
         except Exception as error:  # after an error inside a step the engine's state is lost
             raise EngineError("engine_dead", f"vLLM died: {type(error).__name__}: {error}") from error
+        self.steps += bool(outputs)
         return [self._reply(output) for output in outputs if output.finished]
 
     def stop(self) -> None:
@@ -116,6 +133,8 @@ class VllmEngine:
     def _reply(self, output: Any) -> Reply:
         ids = np.asarray(output.prompt_token_ids, dtype="<i4")
         completion = output.outputs[0] if output.outputs else None
+        if completion is not None and completion.finish_reason in UNFINISHED:
+            completion = None
         times = output.metrics
         vision_id = self._vision_ids.pop(output.request_id, None)
         kept = 0 if vision_id is None else int(np.count_nonzero(ids == vision_id))

@@ -1,56 +1,97 @@
-"""Clips, decoded a few ahead of the engine, handed over in order."""
+"""Clips, decoded and prepared a few ahead of the engine, handed over as they come."""
 
 from __future__ import annotations
 
 import traceback
-from collections import deque
+from concurrent import futures
 from concurrent.futures import Future
+from dataclasses import dataclass
 
-from vidpipe.errors import MediaError
+from vidpipe.engine.interface import Preparer
+from vidpipe.errors import EngineError, MediaError
+from vidpipe.job.budget import ByteBudget, Place
 from vidpipe.job.decoders import Decoders
 from vidpipe.job.feed import ShardFeed, Task
 from vidpipe.job.prepare import PreparedClip
+from vidpipe.job.work import ClipInputs, prepare
+from vidpipe.recipe.schema import Recipe
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A clip that has come through, or why it has not."""
+
+    task: Task
+    result: ClipInputs | MediaError
+    place: Place
+    """To be given back to the budget when the engine has finished the clip."""
 
 
 class Decoded:
-    """The feed's clips in order, one more than there are decoders on the way; true while there are some."""
+    """The feed's clips, one more than there are workers on the way; true while there are some.
 
-    def __init__(self, feed: ShardFeed, decoders: Decoders) -> None:
-        self._feed, self._decoders = feed, decoders
-        self._futures: deque[tuple[Task, Future[PreparedClip]]] = deque()
+    Args:
+        feed: Where clips come from.
+        decoders: What decodes them.
+        budget: Where they take their places, in the feed's order.
+        preparer: Prepares, in this process, those that come decoded only.
+        recipe: The run's recipe.
+    """
+
+    def __init__(
+        self, feed: ShardFeed, decoders: Decoders, budget: ByteBudget, preparer: Preparer, recipe: Recipe
+    ) -> None:
+        self._feed, self._decoders, self._budget = feed, decoders, budget
+        self._preparer, self._recipe = preparer, recipe
+        self._on_the_way: dict[Future[PreparedClip | ClipInputs], tuple[Task, Place]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._futures)
+        return bool(self._on_the_way)
 
     def top_up(self) -> None:
         """Begin to decode further clips, if the feed has any."""
-        while len(self._futures) <= self._decoders.workers and (task := self._feed.next_task()) is not None:
-            self._futures.append((task, self._decoders.read(task.clip)))
+        while len(self._on_the_way) <= self._decoders.workers and (task := self._feed.next_task()) is not None:
+            place = self._budget.queue()
+            self._on_the_way[self._decoders.read(task.clip, place)] = (task, place)
 
-    def next_finished(self) -> tuple[Task, PreparedClip | MediaError] | None:
-        """The next clip in order, if it is decoded."""
-        if not self._futures or not self._futures[0][1].done():
+    def next_finished(self) -> Arrival | None:
+        """A clip that has come through, if there is one: a long clip does not hold up those behind it.
+
+        Raises:
+            EngineError: the engine's preparation does not start.
+        """
+        future = next((future for future in self._on_the_way if future.done()), None)
+        if future is None:
             return None
-        task, future = self._futures.popleft()
+        task, place = self._on_the_way.pop(future)
+        result = self._result(future, task, place)
+        if isinstance(result, MediaError):
+            self._budget.leave(place)
+        return Arrival(task, result, place)
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until a clip has come through, at most `timeout_s`."""
+        futures.wait(self._on_the_way, timeout_s, futures.FIRST_COMPLETED)
+
+    def cancel(self) -> None:
+        """Forget the clips that are on the way, and those that the engine has."""
+        for future in self._on_the_way:
+            future.cancel()
+        self._on_the_way.clear()
+        self._budget.clear()
+
+    def _result(self, future: Future[PreparedClip | ClipInputs], task: Task, place: Place) -> ClipInputs | MediaError:
         try:
-            return task, future.result()
+            result = future.result()
+            if isinstance(result, PreparedClip):
+                result = prepare(self._recipe, self._preparer, task.clip, result)
+                self._budget.resize(place, result.media_bytes)
+            return result
         except MediaError as error:
-            return task, error
+            return error
+        except EngineError:
+            raise
         except Exception as error:  # a fault of ours must cost this clip, not a run of a million
             traceback.print_exception(error)
             name = task.clip.first.row.video
-            return task, MediaError("corrupt", f"{name}: unexpected {type(error).__name__}: {error}")
-
-    def wait(self, timeout_s: float) -> None:
-        """Wait until the next clip is decoded, at most `timeout_s`."""
-        if self._futures:
-            try:
-                self._futures[0][1].exception(timeout_s)
-            except TimeoutError:
-                return
-
-    def cancel(self) -> None:
-        """Forget the clips that nobody has begun to decode."""
-        for _, future in self._futures:
-            future.cancel()
-        self._futures.clear()
+            return MediaError("corrupt", f"{name}: unexpected {type(error).__name__}: {error}")

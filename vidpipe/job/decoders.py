@@ -1,12 +1,17 @@
-"""Decoder processes of a run: clips in, prepared clips out, each within its time."""
+"""Worker processes of a run: clips in, what the engine takes out, each within its time."""
 
 from __future__ import annotations
 
 import os
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from types import TracebackType
 
+from vidpipe.engine.interface import Capabilities, Preparer
+from vidpipe.job.budget import ByteBudget, Place
 from vidpipe.job.prepare import ClipReader, Outlook, PreparedClip
+from vidpipe.job.work import ClipInputs, read_and_prepare
 from vidpipe.plan.clips import Clip
 from vidpipe.recipe.schema import Recipe
 from vidpipe.video.pool import ClipPool, default_time_limit_s
@@ -20,11 +25,13 @@ class Decoders:
     Args:
         reader: What the children call.
         workers: Number of processes.
+        budget: Bounds the bytes of what is read.
+        preparer: Prepares in the children too; None: `read` gives decoded clips.
     """
 
-    def __init__(self, reader: ClipReader, workers: int) -> None:
+    def __init__(self, reader: ClipReader, workers: int, budget: ByteBudget, preparer: Preparer | None = None) -> None:
         self.workers = workers
-        self._reader = reader
+        self._reader, self._budget, self._preparer = reader, budget, preparer
         self._pool = ClipPool(workers)
         # One thread a child: it waits for the look at the header that sets the time limit of the read.
         self._threads = ThreadPoolExecutor(workers, "decode")
@@ -35,6 +42,7 @@ class Decoders:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._budget.close()
         self._pool.close()
         self._threads.shutdown(cancel_futures=True)
 
@@ -43,18 +51,44 @@ class Decoders:
         name = clip.first.row.video
         return self._pool.submit(self._reader.look, clip, name=name, time_limit_s=LOOK_LIMIT_S).result()
 
-    def read(self, clip: Clip) -> Future[PreparedClip]:
-        """See `ClipReader.read`."""
-        return self._threads.submit(self._read, clip)
+    def read(self, clip: Clip, place: Place) -> Future[PreparedClip | ClipInputs]:
+        """Decode a clip, and prepare it if that is done in the children; see `ClipReader.read`.
 
-    def _read(self, clip: Clip) -> PreparedClip:
-        limit_s = self._reader.recipe.media.decode_timeout_s
-        if limit_s is None:
-            limit_s = default_time_limit_s(self.look(clip).duration_s)
+        Args:
+            clip: The clip.
+            place: Its place in the budget's line; entered before the clip is decoded.
+        """
+        return self._threads.submit(self._read, clip, place)
+
+    def _read(self, clip: Clip, place: Place) -> PreparedClip | ClipInputs:
+        outlook = self.look(clip)
+        self._budget.enter(place, outlook.media_bytes)
         name = clip.first.row.video
-        return self._pool.submit(self._reader.read, clip, name=name, time_limit_s=limit_s).result()
+        limit_s = self._reader.recipe.media.decode_timeout_s or default_time_limit_s(outlook.duration_s)
+        if self._preparer is None:
+            decoded = self._pool.submit(self._reader.read, clip, name=name, time_limit_s=limit_s).result()
+            self._budget.resize(place, decoded.seen.frame_bytes)
+            return decoded
+        inputs = self._pool.submit(
+            read_and_prepare,
+            self._reader,
+            self._preparer,
+            clip,
+            name=name,
+            time_limit_s=limit_s,
+            first=self._preparer.warm_up,
+        ).result()
+        self._budget.resize(place, inputs.media_bytes)
+        return replace(inputs, transfer_s=time.monotonic() - inputs.done_at_s)
 
 
 def default_workers(recipe: Recipe) -> int:
-    """Decoder processes for a recipe: half of the cores, for the engine needs some too."""
+    """Worker processes for a recipe: half of the cores, for the engine needs some too."""
     return recipe.feed.workers or max(1, (os.cpu_count() or 1) // 2)
+
+
+def prepares_in_workers(recipe: Recipe, capabilities: Capabilities) -> bool:
+    """Whether clips go through the model's processor in the worker processes."""
+    if recipe.feed.prepare == "auto":
+        return capabilities.prepare_in_workers
+    return recipe.feed.prepare == "workers"

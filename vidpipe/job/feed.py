@@ -28,7 +28,7 @@ class Task:
     clip: Clip
     writer: ShardWriter
     alone: bool
-    """A suspect: nothing else may be in the engine beside it."""
+    """Suspects: each of its rows must have the engine for itself."""
 
 
 class ShardFeed:
@@ -137,10 +137,11 @@ class ShardFeed:
             sound = tuple(p for p in clip.rows if not writer.deaths[p.row.id])
             if sound:
                 tasks.append(Task(Clip(sound), writer, alone=False))
+            suspects = tuple(p for p in clip.rows if 0 < writer.deaths[p.row.id] < limit)
+            if suspects:
+                tasks.append(Task(Clip(suspects), writer, alone=True))
             for planned in clip.rows:
-                if 0 < writer.deaths[planned.row.id] < limit:
-                    tasks.append(Task(Clip((planned,)), writer, alone=True))
-                elif writer.deaths[planned.row.id] >= limit:
+                if writer.deaths[planned.row.id] >= limit:
                     self._give_up(writer, planned)
         for bad in plan.bad_rows:
             self.record(writer, outcome.not_run(bad), None)

@@ -1,7 +1,7 @@
-"""The loop of a run: clips are decoded ahead, requests go in, replies come out and are recorded.
+"""The loop of a run: clips come in prepared, requests go to the engine, replies come out and are recorded.
 
-How many requests, and how many bytes of frames, are in flight is bounded, so memory
-does not grow with the run.
+How many requests, and how many bytes of media, are in flight is bounded, so memory does
+not grow with the run. The loop knows when the engine has nothing to do, and why.
 """
 
 from __future__ import annotations
@@ -11,37 +11,41 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from vidpipe.engine.interface import Engine, Reply, Request
+from vidpipe.engine.interface import Engine, EngineInput, Reply
 from vidpipe.errors import MediaError, RowError
 from vidpipe.job import outcome
+from vidpipe.job.budget import ByteBudget, Place
 from vidpipe.job.decoded import Decoded
 from vidpipe.job.feed import ShardFeed, Task
-from vidpipe.job.prepare import PreparedClip, SeenClip
+from vidpipe.job.feed_report import FeedMeter
+from vidpipe.job.idle import IdleClock
 from vidpipe.job.settings import Resolver
+from vidpipe.job.watchdog import Watchdog
+from vidpipe.job.work import ClipInputs
 from vidpipe.plan.clips import PlannedRow
-from vidpipe.recipe.schema import Recipe
 
-REQUESTS_IN_FLIGHT = 64
-FRAME_BYTES_IN_FLIGHT = 1 << 30
-"""Decoded bytes of all clips whose requests wait in the engine; one clip larger than that passes alone."""
 IDLE_WAIT_S = 0.05
 GRACE_S = 20.0
 """After a request to stop: time for what is in the engine to finish."""
 
 
-@dataclass(frozen=True)
-class _Ready:
-    planned: PlannedRow
-    prepared: PreparedClip
+@dataclass
+class _OpenClip:
+    """A clip some of whose rows have not come back."""
+
     task: Task
+    inputs: ClipInputs
+    place: Place
+    rows: int
 
 
 @dataclass(frozen=True)
-class _InFlight:
+class _Waiting:
+    """A row between its clip's arrival and its reply; its input goes when the engine has it."""
+
     planned: PlannedRow
-    seen: SeenClip
-    task: Task
-    prepare_s: float
+    clip: _OpenClip
+    engine_input: EngineInput | RowError | None
 
 
 class Loop:
@@ -50,22 +54,42 @@ class Loop:
     Args:
         engine: A started engine.
         feed: Where clips come from and rows go to.
-        decoded: The same clips, decoded.
+        decoded: The same clips, prepared.
+        budget: Gets the bytes of a clip back when its last row is done.
         resolver: Makes the settings that rows record.
-        recipe: The run's recipe.
+        depth: Rows in the engine at once.
+        idle: Is told when the engine has work and when it has none.
+        watchdog: Watches the calls into the engine.
+        meter: Counts clips and rows.
     """
 
-    def __init__(self, engine: Engine, feed: ShardFeed, decoded: Decoded, resolver: Resolver, recipe: Recipe) -> None:
-        self._engine, self._feed, self._decoded = engine, feed, decoded
-        self._resolver, self._recipe = resolver, recipe
-        self._ready: deque[_Ready] = deque()
-        self._in_flight: dict[str, _InFlight] = {}
+    def __init__(
+        self,
+        engine: Engine,
+        feed: ShardFeed,
+        decoded: Decoded,
+        budget: ByteBudget,
+        resolver: Resolver,
+        depth: int,
+        idle: IdleClock,
+        watchdog: Watchdog,
+        meter: FeedMeter,
+    ) -> None:
+        self._engine, self._feed, self._decoded, self._budget = engine, feed, decoded, budget
+        self._resolver, self._depth, self._idle = resolver, depth, idle
+        self._watchdog, self._meter = watchdog, meter
+        self._ready: deque[_Waiting] = deque()
+        self._in_flight: dict[str, _Waiting] = {}
+        self._steps = engine.steps
 
     def run(self, stop: Callable[[], bool]) -> bool:
         """Answer until every shard is done; False when `stop` said so before.
 
         With nothing left to take, it waits for the processes that hold the other shards,
         and takes over from those that die.
+
+        Raises:
+            EngineError: `engine_dead` or `engine_timeout`.
         """
         while not stop():
             self._decoded.top_up()
@@ -80,6 +104,7 @@ class Loop:
                 elif self._feed.finished:
                     return True
                 else:
+                    self._idle.nothing_to_take(time.monotonic())
                     time.sleep(IDLE_WAIT_S)
         deadline = time.monotonic() + GRACE_S
         while self._in_flight and time.monotonic() < deadline:
@@ -87,62 +112,72 @@ class Loop:
         return False
 
     def _poll(self) -> bool:
-        replies = self._engine.poll()
+        replies = self._watchdog.call(self._engine.poll)
         for reply in replies:
             self._finish(reply)
+        if self._engine.steps != self._steps or not self._in_flight:
+            self._steps = self._engine.steps
+            self._watchdog.progress()
+        if not self._in_flight:
+            self._idle.emptied(time.monotonic())
         self._feed.tick()
         return bool(replies)
 
     def _take(self) -> None:
-        """Make the rows of the next decoded clip ready, or record why they cannot run."""
-        finished = self._decoded.next_finished()
-        if finished is None:
+        """Make the rows of a clip that has come through ready, or record why they cannot run."""
+        arrival = self._decoded.next_finished()
+        if arrival is None:
             return
-        task, result = finished
-        for planned in task.clip.rows:
-            if isinstance(result, MediaError):
+        task, result = arrival.task, arrival.result
+        if isinstance(result, MediaError):
+            for planned in task.clip.rows:
                 resolved = self._resolver.resolve(planned.settings)
                 self._feed.record(task.writer, outcome.unreadable(planned, resolved, result), resolved)
-            else:
-                self._ready.append(_Ready(planned, result, task))
+            self._meter.rows += len(task.clip.rows)
+            return
+        self._meter.clip(result.seen.decode_s, result.prepare_s, result.transfer_s)
+        clip = _OpenClip(task, result, arrival.place, len(result.inputs))
+        for planned, engine_input in zip(task.clip.rows, result.inputs, strict=True):
+            self._ready.append(_Waiting(planned, clip, engine_input))
 
-    def _has_room_for(self, ready: _Ready) -> bool:
+    def _has_room_for(self, waiting: _Waiting) -> bool:
         if not self._in_flight:
             return True
-        if ready.task.alone or any(entry.task.alone for entry in self._in_flight.values()):
+        if waiting.clip.task.alone or any(entry.clip.task.alone for entry in self._in_flight.values()):
             return False
-        if len(self._in_flight) >= REQUESTS_IN_FLIGHT:
-            return False
-        clips = {id(entry.seen): entry.seen.frame_bytes for entry in self._in_flight.values()}
-        clips[id(ready.prepared.seen)] = ready.prepared.seen.frame_bytes
-        return sum(clips.values()) <= FRAME_BYTES_IN_FLIGHT
+        return len(self._in_flight) < self._depth
 
-    def _submit(self, ready: _Ready) -> None:
-        planned, prepared, task = ready.planned, ready.prepared, ready.task
-        if not self._feed.holds(task.writer):
+    def _submit(self, waiting: _Waiting) -> None:
+        planned, clip = waiting.planned, waiting.clip
+        if not self._feed.holds(clip.task.writer):
+            self._close_row(clip)
             return
-        started = time.perf_counter()
-        request = Request(
-            id=planned.row.id,
-            messages=planned.messages,
-            generation=planned.settings.generation,
-            video=prepared.video,
-            special_tokens=self._recipe.special_tokens,
-        )
-        task.writer.note_started(request.id)
         try:
-            self._engine.submit(request)
+            if isinstance(waiting.engine_input, RowError):
+                raise waiting.engine_input
+            clip.task.writer.note_started(planned.row.id)
+            self._watchdog.call(self._engine.submit, waiting.engine_input)
         except RowError as error:
             resolved = self._resolver.resolve(planned.settings)
-            self._feed.record(task.writer, outcome.refused(planned, prepared.seen, resolved, error), resolved)
+            self._feed.record(clip.task.writer, outcome.refused(planned, clip.inputs.seen, resolved, error), resolved)
+            self._close_row(clip)
             return
-        self._in_flight[request.id] = _InFlight(planned, prepared.seen, task, time.perf_counter() - started)
+        self._idle.filled(time.monotonic(), prepare_s=clip.inputs.prepare_s, transfer_s=clip.inputs.transfer_s)
+        self._in_flight[planned.row.id] = _Waiting(planned, clip, None)
 
     def _finish(self, reply: Reply) -> None:
         entry = self._in_flight.pop(reply.id, None)
         if entry is None:
             return  # a second reply to one request: the first one counts
+        clip, writer = entry.clip, entry.clip.task.writer
         resolved = self._resolver.resolve(entry.planned.settings)
-        attempt = 1 + entry.task.writer.deaths[reply.id]
-        row = outcome.answered(entry.planned, entry.seen, resolved, reply, entry.prepare_s, attempt)
-        self._feed.record(entry.task.writer, row, resolved)
+        attempt = 1 + writer.deaths[reply.id]
+        row = outcome.answered(entry.planned, clip.inputs.seen, resolved, reply, clip.inputs.prepare_s, attempt)
+        self._feed.record(writer, row, resolved)
+        self._close_row(clip)
+
+    def _close_row(self, clip: _OpenClip) -> None:
+        self._meter.rows += 1
+        clip.rows -= 1
+        if not clip.rows:
+            self._budget.leave(clip.place)

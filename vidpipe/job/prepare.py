@@ -28,6 +28,9 @@ from vidpipe.video.fetch import Sources
 from vidpipe.video.headers import read_header
 from vidpipe.video.media_path import media_path
 
+BYTES_PER_PIXEL = 3 * 4
+"""Of prepared frames: three colours as float32, which is the most that a processor makes of them."""
+
 
 @dataclass(frozen=True)
 class SeenClip:
@@ -58,6 +61,12 @@ class Outlook:
     """See `plan.cost`."""
     duration_s: float
     """Of the whole file; 0 if the header does not say."""
+    frames: int
+    """Frames that the model will see; 0 if the header does not say."""
+    vision_tokens: int
+    """What the family's rule gives for them."""
+    media_bytes: int
+    """Upper bound of what the clip takes, decoded and prepared."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +93,12 @@ class ClipReader:
             end_s = min(row.clip_end_s or math.inf, frames / header.fps)
             frames = round((end_s - (row.clip_start_s or 0.0)) * header.fps)
         if frames <= 0 or header.width <= 0 or header.height <= 0:
-            return Outlook(UNKNOWN_COST, header.duration_s)
+            return Outlook(UNKNOWN_COST, header.duration_s, 0, 0, UNKNOWN_COST * BYTES_PER_PIXEL)
         count = len(self.family.choose_frames(frames, header.fps, sampling))
         layout = self.family.layout(count, header.width, header.height, sampling, self.processor)
-        return Outlook(clip_cost(count, *layout.size_wh), header.duration_s)
+        cost = clip_cost(count, *layout.size_wh)
+        media_bytes = 3 * count * header.width * header.height + BYTES_PER_PIXEL * clip_cost(count + 1, *layout.size_wh)
+        return Outlook(cost, header.duration_s, count, layout.vision_tokens, media_bytes)
 
     def read(self, clip: Clip) -> PreparedClip:
         """Decode the frames that the model sees.

@@ -9,23 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from vidpipe import __version__
 from vidpipe.engine.interface import Engine
 from vidpipe.engine.registry import make_engine
-from vidpipe.errors import EngineError, RecipeError
+from vidpipe.errors import RecipeError
+from vidpipe.job.answer import answer
+from vidpipe.job.budget import ByteBudget, default_limit
 from vidpipe.job.capture import output_to
-from vidpipe.job.decoded import Decoded
-from vidpipe.job.decoders import Decoders, default_workers
+from vidpipe.job.decoders import Decoders, default_workers, prepares_in_workers
 from vidpipe.job.display import Display
 from vidpipe.job.feed import ShardFeed
-from vidpipe.job.loop import Loop
+from vidpipe.job.feed_report import FeedReport
 from vidpipe.job.prospect import Prospect
 from vidpipe.job.settings import Resolver, comparable, differences, git_revision, versions
 from vidpipe.job.sharding import stored_shards
-from vidpipe.job.signals import stop_on_signals
 from vidpipe.job.summary import Summary, summarize
 from vidpipe.record.disk import has_links, server_now_s
 from vidpipe.record.lease import is_alive
@@ -43,6 +44,8 @@ class RunResult:
     results: Path
     answered_now: int
     interrupted: bool
+    feed: FeedReport | None = None
+    """How busy the engine was; None if it was not started."""
 
 
 def run(
@@ -78,61 +81,34 @@ def run(
         _refuse_live_workers(run_dir, prospect.recipe.record.lease_s)
         run_dir.clear()
     started = _join(run_dir, prospect, engine)
-    with Decoders(prospect.reader, default_workers(prospect.recipe)) as decoders:
+    in_workers = prepares_in_workers(prospect.recipe, engine.capabilities)
+    preparer = engine.preparer if in_workers else None
+    budget = ByteBudget(prospect.recipe.feed.memory or default_limit())
+    with (
+        output_to(run_dir.engine_log),  # children print too
+        Decoders(prospect.reader, default_workers(prospect.recipe), budget, preparer) as decoders,
+    ):
         shards = stored_shards(prospect, run_dir, decoders, limit)
         if is_complete(run_dir.results, shards.rows):
             summary = summarize(run_dir.results, len(prospect.manifest.rows))
             return RunResult(summary, run_dir.results, 0, interrupted=False)
         before = read_status(path).recorded
         wanted = {shard for shard in _wanted(prospect, shards, limit) if shard % share[1] == share[0]}
-        completed = _answer(prospect, run_dir, shards, wanted, started, engine, decoders, display)
+        resolver = Resolver(prospect.recipe, prospect.family.name, engine.version)
+        feed = partial(ShardFeed, prospect, run_dir, shards, wanted, started, resolver, display.row)
+        display.begin(shards.rows, before)
+        try:
+            completed, report = answer(prospect, run_dir, feed, engine, decoders, budget, resolver, display)
+        finally:
+            display.end()
     status = read_status(path)
     if not completed:  # whoever asked to stop may kill soon: no time for a merge
         summary = Summary(status.recorded, len(prospect.manifest.rows), status.statuses)
-        return RunResult(summary, run_dir.results, status.recorded - before, interrupted=True)
+        return RunResult(summary, run_dir.results, status.recorded - before, True, report)
     if not is_complete(run_dir.results, shards.rows):  # another process may have merged already
         merge([path], run_dir.results)
     summary = summarize(run_dir.results, len(prospect.manifest.rows))
-    return RunResult(summary, run_dir.results, status.recorded - before, interrupted=False)
-
-
-def _answer(
-    prospect: Prospect,
-    run_dir: RunDir,
-    shards: Shards,
-    wanted: set[int],
-    started: Mapping[str, Any],
-    engine: Engine,
-    decoders: Decoders,
-    display: Display,
-) -> bool:
-    """Answer the rows of the `wanted` shards; False when asked to stop before the end."""
-    resolver = Resolver(prospect.recipe, prospect.family.name, engine.version)
-    display.begin(shards.rows, read_status(run_dir.path).recorded)
-    feed = ShardFeed(prospect, run_dir, shards, wanted, started, resolver, display.row)
-    try:
-        with stop_on_signals() as stop:
-            decoded = Decoded(feed, decoders)
-            decoded.top_up()
-            if not decoded and feed.finished:
-                return True  # rows that cannot run were all there was
-            try:
-                display.state(f"starting {engine.version}")
-                with output_to(run_dir.engine_log):
-                    engine.start()
-                    display.state(f"running {engine.version}")
-                    return Loop(engine, feed, decoded, resolver, prospect.recipe).run(stop)
-            except EngineError as error:
-                feed.close(died=error.kind == "engine_dead")
-                message = f"{error}\nThe engine's own output is in {run_dir.engine_log}."
-                raise EngineError(error.kind, message) from error
-            finally:
-                decoded.cancel()
-                with output_to(run_dir.engine_log):
-                    engine.stop()
-    finally:
-        feed.close()
-        display.end()
+    return RunResult(summary, run_dir.results, status.recorded - before, False, report)
 
 
 def _join(run_dir: RunDir, prospect: Prospect, engine: Engine) -> dict[str, Any]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from vidpipe.errors import MediaError, RecipeError
 from vidpipe.job.decoders import Decoders
+from vidpipe.job.prepare import Outlook
 from vidpipe.job.prospect import Prospect
 from vidpipe.manifest.row import BadRow, Row
 from vidpipe.plan.clips import Clip, Plan
-from vidpipe.plan.cost import cut, shard_count
+from vidpipe.plan.cost import cut, shard_count, working_order
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.shards import Shards, add_shards, read_shards, write_order
 
@@ -38,7 +39,7 @@ def stored_shards(prospect: Prospect, run_dir: RunDir, decoders: Decoders, limit
             return shards
         new = [row for row in prospect.manifest.rows[:limit] if row.id not in shards.sha]
         plan = prospect.plan(new)
-        groups = _cut(plan, decoders)
+        groups = cut_rows(plan, look_at(plan.clips, decoders))
         add_shards(run_dir, [[(row_id, sha[row_id]) for row_id in group] for group in groups], shards)
         write_order(run_dir, sha)
 
@@ -48,21 +49,27 @@ def _row_sha(row: Row | BadRow) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _cut(plan: Plan, decoders: Decoders) -> Iterator[list[str]]:
+def cut_rows(plan: Plan, outlooks: Sequence[Outlook | MediaError]) -> Iterator[list[str]]:
     """Row ids of each shard: whole clips, about equal cost; rows that cannot run go with the last."""
-    with ThreadPoolExecutor(decoders.workers) as threads:
-        costs = list(threads.map(lambda clip: _cost(clip, decoders), plan.clips))
+    costs = [0 if isinstance(outlook, MediaError) else outlook.cost for outlook in outlooks]
     stretches = cut(costs, shard_count(len(costs))) or [range(0)]
     for stretch in stretches:
-        ids = [planned.row.id for place in stretch for planned in plan.clips[place].rows]
+        places = [stretch[place] for place in working_order([costs[place] for place in stretch])]
+        ids = [planned.row.id for place in places for planned in plan.clips[place].rows]
         if stretch is stretches[-1]:
             ids += [bad.id for bad in plan.bad_rows]
         if ids:
             yield ids
 
 
-def _cost(clip: Clip, decoders: Decoders) -> int:
-    try:
-        return decoders.look(clip).cost
-    except MediaError:
-        return 0
+def look_at(clips: Sequence[Clip], decoders: Decoders) -> list[Outlook | MediaError]:
+    """What the headers promise of each clip, or why a file cannot be opened."""
+
+    def look(clip: Clip) -> Outlook | MediaError:
+        try:
+            return decoders.look(clip)
+        except MediaError as error:
+            return error
+
+    with ThreadPoolExecutor(decoders.workers) as threads:
+        return list(threads.map(look, clips))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 UNKNOWN_COST = 64 * 640 * 480
 """For a clip whose header cannot be read: 64 frames of 640 x 480."""
 CLIPS_A_SHARD = 8
+QUICK_CLIPS = 2
 MAX_SHARDS = 2048
 
 
@@ -36,6 +37,16 @@ def cut(costs: Sequence[int], shards: int) -> list[range]:
     if first < len(costs):
         stretches.append(range(first, len(costs)))
     return stretches
+
+
+def working_order(costs: Sequence[int]) -> list[int]:
+    """Places of a shard's clips in the order in which they are best done.
+
+    The cheapest few first, so that the engine has work early; then the longest first, so
+    that no long one is left alone at the end.
+    """
+    places = sorted(range(len(costs)), key=costs.__getitem__)
+    return places[:QUICK_CLIPS] + places[QUICK_CLIPS:][::-1]
 
 
 def shard_count(clips: int) -> int:

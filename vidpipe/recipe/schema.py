@@ -6,9 +6,10 @@ name), so a typing error never becomes a silently ignored wish.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 Count = Annotated[int, Field(ge=0)]
@@ -135,7 +136,27 @@ class Feed(Section):
     """How clips are brought to the engine."""
 
     workers: Annotated[int, Field(ge=1)] | None = None
-    """Decoder processes; left out: half of the cores."""
+    """Worker processes, which decode; left out: half of the cores."""
+    prepare: Literal["auto", "workers", "engine"] = "auto"
+    """Where clips go through the model's processor; `auto`: in the workers, with vLLM's CPU build in the engine."""
+    memory: Annotated[int, Field(ge=1)] | None = None
+    """Bytes of decoded and prepared clips in flight, or a text like `4GiB`; left out: a quarter of the memory.
+    A clip larger than that passes alone."""
+    queue_depth: Annotated[int, Field(ge=1)] | None = None
+    """Rows in the engine, running and waiting; left out: twice as many as it runs at a time."""
+
+    @field_validator("memory", mode="before")
+    @classmethod
+    def _bytes_from_text(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B|B)", value.strip())
+        if match is None:
+            raise ValueError(
+                f"{value!r} is no size; write bytes, or a number with KiB, MiB, GiB, TiB, KB, MB, GB or TB"
+            )
+        number, unit = match.groups()
+        return int(float(number) * (1024 if "i" in unit else 1000) ** "BKMGT".index(unit[0]))
 
 
 class Record(Section):
@@ -151,7 +172,11 @@ class Retry(Section):
     """When to give up on a row."""
 
     attempts: Annotated[int, Field(ge=1)] = 3
-    """Processes that may die while a row runs before it gets an error record (`poison_row`)."""
+    """Engines or processes that may die while a row runs before it gets an error record (`poison_row`)."""
+    engine_restarts: Annotated[int, Field(ge=0)] = 3
+    """Times that one process starts a dead engine again before it gives up (exit code 3)."""
+    engine_timeout_s: Annotated[float, Field(gt=0)] = 600.0
+    """Seconds without any progress after which the engine is ended (`engine_timeout`, exit code 3)."""
 
 
 class Override(Section):

@@ -56,7 +56,7 @@ class ResolvedRecord:
 
 @dataclass(frozen=True)
 class Seconds:
-    """Where the time went. Decoding is shared by all rows of a clip and stands in each."""
+    """Where the time went. Decoding and preparing are shared by all rows of a clip and stand in each."""
 
     decode: float | None = None
     prepare: float | None = None

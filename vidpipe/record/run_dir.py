@@ -11,6 +11,7 @@ parts/000003.0002.rows      finished rows of that attempt (journal)
 parts/000003.0002.parquet   the whole shard
 done/000003                 names the part that counts; the first writer wins (mark)
 engine.<host>.<pid>.log     what an engine printed
+feed.<host>.<pid>.json      how busy a process kept its engine
 results.parquet             all rows in manifest order
 ```
 A reader believes the parts that done marks name, and of other shards the whole records
@@ -41,7 +42,9 @@ class RunDir:
         self.claims = path / "claims"
         self.parts = path / "parts"
         self.done = path / "done"
-        self.engine_log = path / f"engine.{os.uname().nodename}.{os.getpid()}.log"
+        process = f"{os.uname().nodename}.{os.getpid()}"
+        self.engine_log = path / f"engine.{process}.log"
+        self.feed_file = path / f"feed.{process}.json"
 
     def create(self) -> None:
         """Make the directory, if it is not there.
@@ -58,7 +61,8 @@ class RunDir:
         """Remove the files of an earlier run, and nothing else that may lie here."""
         folders = (self.done, self.claims, self.parts, self.plans)
         files = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
-        for file in (*files, *self.path.glob("engine.*.log"), self.order_file, self.results, self.recipe_file):
+        files += [*self.path.glob("engine.*.log"), *self.path.glob("feed.*.json")]
+        for file in (*files, self.order_file, self.results, self.recipe_file):
             file.unlink(missing_ok=True)
         self.run_file.unlink(missing_ok=True)  # last: until then this is a run directory
 

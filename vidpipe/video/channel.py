@@ -2,18 +2,24 @@
 
 The arrays of a message lie in a memory file that has no name, so that nothing of
 it can stay behind: the kernel frees it with the last process that holds it,
-however that ends. Only its descriptor travels.
+however that ends. Only its descriptor travels. Torch tensors travel as arrays, without
+torch being imported where it is not used.
 """
 
 from __future__ import annotations
 
 import array
+import io
 import mmap
 import os
 import pickle
 import socket
 import struct
+import sys
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 _HEADER = struct.Struct("<QQ")  # bytes of pickle, bytes of arrays
 _ALIGNMENT = 64
@@ -30,7 +36,7 @@ class JobFailedError(Exception):
 def send(channel: socket.socket, message: object) -> None:
     """Send `message`, anything that can be pickled; OSError when there is no memory for its arrays."""
     buffers: list[pickle.PickleBuffer] = []
-    body = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
+    body = _dumps(message, buffers.append)
     views = [buffer.raw() for buffer in buffers]
     offsets, size = _lay_out([view.nbytes for view in views])
     content = pickle.dumps((offsets, [view.nbytes for view in views], body))
@@ -47,6 +53,39 @@ def send(channel: socket.socket, message: object) -> None:
     finally:
         os.close(memory)
     channel.sendall(content)
+
+
+def _dumps(message: object, keep_buffer: Callable[[pickle.PickleBuffer], Any]) -> bytes:
+    file = io.BytesIO()
+    _Pickler(file, protocol=5, buffer_callback=keep_buffer).dump(message)
+    return file.getvalue()
+
+
+class _Pickler(pickle.Pickler):
+    """Hands the memory of CPU tensors over as that of arrays is: torch's own pickling copies it into the pickle."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        torch = sys.modules.get("torch")
+        # Another thread may be in the middle of importing it.
+        tensor = getattr(torch, "Tensor", None)
+        if (
+            torch is None
+            or tensor is None
+            or type(obj) is not tensor
+            or obj.layout != torch.strided
+            or obj.is_quantized
+        ):
+            return NotImplemented
+        whole = obj.detach().cpu().contiguous()
+        # As bytes: numpy has no bfloat16. A tensor without dimensions cannot be viewed as another type.
+        flat = whole.reshape(-1).view(torch.uint8) if whole.numel() else torch.empty(0, dtype=torch.uint8)
+        return _tensor, (flat.numpy(), str(whole.dtype).removeprefix("torch."), tuple(whole.shape))
+
+
+def _tensor(flat: np.ndarray[Any, Any], dtype: str, shape: tuple[int, ...]) -> Any:
+    import torch
+
+    return torch.from_numpy(flat).view(getattr(torch, dtype)).reshape(shape)
 
 
 def receive(channel: socket.socket) -> Any:

@@ -26,6 +26,7 @@ from vidpipe.video.channel import ChannelClosedError, receive, send
 
 T = TypeVar("T")
 _START_LIMIT_S = 120.0
+_FIRST_LIMIT_S = 600.0
 _LIMIT_BASE_S = 30.0
 
 
@@ -41,6 +42,7 @@ class _Job:
     kwargs: dict[str, Any]
     name: str
     time_limit_s: float
+    first: Callable[[], object] | None
     future: Future[Any]
 
 
@@ -69,18 +71,26 @@ class ClipPool:
         self.close()
 
     def submit(
-        self, function: Callable[..., T], *args: Any, name: str, time_limit_s: float, **kwargs: Any
+        self,
+        function: Callable[..., T],
+        *args: Any,
+        name: str,
+        time_limit_s: float,
+        first: Callable[[], object] | None = None,
+        **kwargs: Any,
     ) -> Future[T]:
         """Run `function(*args, **kwargs)` in a child; both must be picklable.
 
         The future raises what `function` raises, MediaError `corrupt` when the child
         dies, and `timeout` after `time_limit_s` seconds of work (waiting for a free
-        child does not count). `name` stands for the clip in messages.
+        child does not count). `name` stands for the clip in messages. `first` is
+        something slow, like imports, that each child runs once, before its first job
+        that names it; it has a time limit of its own.
         """
         if self._closed:
             raise RuntimeError("the pool is closed")
         future: Future[T] = Future()
-        self._jobs.put(_Job(function, args, kwargs, name, time_limit_s, future))
+        self._jobs.put(_Job(function, args, kwargs, name, time_limit_s, first, future))
         return future
 
     def close(self) -> None:
@@ -104,6 +114,7 @@ class ClipPool:
                 continue
             try:
                 child = child or self._start()
+                child.make_ready(job)
                 result = child.run(job)
             except BaseException as error:  # it belongs to the waiting caller
                 # Killed by close(): says nothing about the clip.
@@ -145,6 +156,7 @@ class _Child:
             # A process group of its own: Ctrl-C in a terminal must not kill it behind our back.
             self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], process_group=0, env=environment)
         self.alive = True
+        self._is_ready = False
 
     def wait_until_ready(self) -> None:
         try:
@@ -154,6 +166,20 @@ class _Child:
             raise RuntimeError(
                 "a decoder process does not start; `python -c 'import vidpipe.video.worker'` says why"
             ) from None
+
+    def make_ready(self, job: _Job) -> None:
+        """Run what comes before the job, if this child has not yet."""
+        if job.first is None or self._is_ready:
+            return
+        try:
+            send(self._channel, (job.first, (), {}))
+            done, result = self._receive(time.monotonic() + _FIRST_LIMIT_S)
+        except (TimeoutError, ChannelClosedError, BrokenPipeError, ConnectionResetError) as error:
+            self.close()
+            raise RuntimeError(f"a worker process does not get ready: {type(error).__name__}") from error
+        if not done:
+            raise result
+        self._is_ready = True
 
     def run(self, job: _Job) -> Any:
         deadline = time.monotonic() + job.time_limit_s

@@ -1,0 +1,213 @@
+"""The arms of `feed.py`, each run in a process of its own: `python feed_arms.py ARM FOLDER OPTIONS_JSON`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import vidpipe.job.answer
+import vidpipe.job.run
+from vidpipe.engine import vllm_environment
+from vidpipe.engine.interface import EngineInput
+from vidpipe.engine.registry import make_engine
+from vidpipe.engine.vllm_engine import VllmEngine
+from vidpipe.errors import MediaError
+from vidpipe.job.prospect import Prospect, look_ahead
+from vidpipe.job.work import prepare
+from vidpipe.recipe.load import load_recipe
+from vidpipe.record.row import OutputRow
+
+BEGAN_S = time.monotonic()
+
+
+def main() -> None:
+    """Run one arm, print its figures as the last line."""
+    arm, folder, options = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
+    figures = {"A": ready_inputs, "B": chat, "B2": chat, "D": whole}[arm](folder, options, arm)
+    own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    figures |= {
+        "peak_rss_mib": own.ru_maxrss / 1024,
+        "worker_rss_mib": children.ru_maxrss / 1024,
+        "cpu_s": own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
+    }
+    print(json.dumps(figures))
+
+
+def prospect_of(folder: Path, options: dict[str, Any], rows: str) -> Prospect:
+    """The recipe of all arms; nominal times, because the plain loop knows no others."""
+    recipe = {
+        "manifest": rows,
+        "model": {"path": options["model"]},
+        "sampling": {"fps": 2, "time_base": "nominal"},
+        "generation": {"max_tokens": options["max_tokens"]},
+        "engine": {"args": options["engine_args"]},
+        "feed": options["feed"],
+        "output": {"tolerance": 0.5},
+    }
+    path = folder / f"recipe-{rows}.yaml"
+    path.write_text(json.dumps(recipe))
+    return look_ahead(load_recipe(path, []))
+
+
+def ready_inputs(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
+    """A: everything decoded and prepared beforehand, grouped; only the engine is measured."""
+    prospect = prospect_of(folder, options, "grouped.jsonl")
+    engine = make_engine(prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location)
+    assert isinstance(engine, VllmEngine)
+    engine.start()
+    inputs: list[EngineInput] = []
+    for clip in prospect.plan(prospect.manifest.rows).clips:
+        try:
+            made = prepare(prospect.recipe, engine.preparer, clip, prospect.reader.read(clip)).inputs
+        except MediaError:
+            continue
+        inputs += [one for one in made if isinstance(one, EngineInput)]
+    waiting, prompts, finished_s = list(reversed(inputs)), {}, []
+    start_s = time.monotonic()
+    in_engine = 0
+    while waiting or in_engine:
+        while waiting and in_engine < 2 * engine.batch_rows:
+            engine.submit(waiting.pop())
+            in_engine += 1
+        for reply in engine.poll():
+            in_engine -= 1
+            finished_s.append(time.monotonic())
+            prompts[reply.id] = [reply.prompt_sha, reply.text]
+    hits = prefix_hits(engine)
+    engine.stop()
+    return figures_of(finished_s, start_s - BEGAN_S, start_s) | {"prompts": prompts, "prefix_hits": hits}
+
+
+def chat(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
+    """B, B2: what people write today. Rows that would raise for the whole call are left out of the sample."""
+    rows = [json.loads(line) for line in (folder / "sample.jsonl").read_text().splitlines()]
+    if arm == "B2":
+        random.Random(1).shuffle(rows)
+    vllm_environment.prepare(options["model"])
+    from vllm import LLM, SamplingParams
+
+    llm = LLM(
+        model=options["model"],
+        seed=0,
+        enforce_eager=vllm_environment.is_cpu_build(),
+        limit_mm_per_prompt={"video": 1, "image": 0},
+        allowed_local_media_path=str(folder),
+        media_io_kwargs={"video": {"fps": 2, "num_frames": -1, "video_backend": "qwen3_vl"}},
+        **options["engine_args"],
+    )
+    conversations: list[Any] = [
+        [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "video_url", "video_url": {"url": (folder / row["video"]).resolve().as_uri()}},
+                    {"type": "text", "text": row["question"]},
+                ],
+            }
+        ]
+        for row in rows
+    ]
+    start_s, cpu_s = time.monotonic(), time.process_time()
+    params = SamplingParams(temperature=0, max_tokens=options["max_tokens"])
+    outputs = llm.chat(conversations, params, use_tqdm=False)
+    took_s = time.monotonic() - start_s
+    prompts = {}
+    for row, output in zip(rows, outputs, strict=True):
+        ids = np.asarray(output.prompt_token_ids, "<i4")
+        prompts[row["id"]] = [hashlib.sha256(ids.tobytes()).hexdigest(), output.outputs[0].text]
+    return {
+        "rows": len(rows),
+        "rows_per_s": len(rows) / took_s,
+        "startup_s": start_s - BEGAN_S,
+        "work_cpu_s": time.process_time() - cpu_s,
+        "prompts": prompts,
+    }
+
+
+class Stopwatch:
+    """A display that notes when each row was recorded."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, OutputRow] = {}
+        self.finished_s: list[float] = []
+        self.running_s = 0.0
+
+    def begin(self, rows: int, done: int) -> None:
+        """See `Display.begin`."""
+
+    def state(self, text: str) -> None:
+        """See `Display.state`."""
+        if text.startswith("running"):
+            self.running_s = time.monotonic()
+
+    def row(self, row: OutputRow) -> None:
+        """See `Display.row`."""
+        self.rows[row.id] = row
+        if row.status in ("ok", "length"):
+            self.finished_s.append(time.monotonic())
+
+    def end(self) -> None:
+        """See `Display.end`."""
+
+
+def whole(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
+    """D: the whole of vidpipe on shuffled rows."""
+    hits: list[float | None] = []
+
+    class Counted(VllmEngine):
+        def stop(self) -> None:
+            if hasattr(self, "_engine"):
+                hits.append(prefix_hits(self))
+            super().stop()
+
+    vidpipe.job.run.make_engine = Counted
+    display = Stopwatch()
+    prospect = prospect_of(folder, options, "rows.jsonl")
+    result = vidpipe.job.run.run(prospect, folder / "run", display, fresh=True)
+    feed = result.feed
+    assert feed is not None
+    statuses = dict(result.summary.statuses)
+    prompts = {r.id: [r.prompt_sha, r.text] for r in display.rows.values() if r.text is not None}
+    startup_s = display.running_s - BEGAN_S
+    return figures_of(display.finished_s, startup_s, display.running_s) | {
+        "statuses": statuses,
+        "prompts": prompts,
+        "idle_s": dict(feed.idle_s),
+        "decode_s_per_clip": feed.decode_s / max(1, feed.clips),
+        "prepare_s_per_clip": feed.prepare_s / max(1, feed.clips),
+        "transfer_s_per_clip": feed.transfer_s / max(1, feed.clips),
+        "clips": feed.clips,
+        "peak_media_mib": feed.peak_media_bytes / 2**20,
+        "prefix_hits": hits[0],
+    }
+
+
+def figures_of(finished_s: list[float], startup_s: float, start_s: float) -> dict[str, Any]:
+    """Rate from the first to the last finished row, and the time to the first."""
+    took_s = finished_s[-1] - finished_s[0]
+    return {
+        "rows": len(finished_s),
+        "rows_per_s": (len(finished_s) - 1) / took_s if took_s else 0.0,
+        "startup_s": startup_s,
+        "first_row_s": finished_s[0] - start_s,
+        "took_s": took_s,
+    }
+
+
+def prefix_hits(engine: VllmEngine) -> float | None:
+    """Share of prompt tokens that the prefix cache had."""
+    counted = {metric.name: getattr(metric, "value", 0) for metric in engine._engine.get_metrics()}
+    asked = counted.get("vllm:prefix_cache_queries", 0)
+    return counted.get("vllm:prefix_cache_hits", 0) / asked if asked else None
+
+
+if __name__ == "__main__":
+    main()

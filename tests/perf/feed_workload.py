@@ -1,0 +1,99 @@
+"""The workload of `feed.py`: clips of several sizes, codecs and clocks, some broken; questions, some too long."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+
+CODECS = ("libx264", "libx265")
+QUESTION = "Question {number}: what happens to the shapes?"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of everything."""
+
+    clips: int
+    questions: int
+    seconds: int
+    sizes_wh: tuple[tuple[int, int], ...]
+    sample_clips: int
+    """Clips of the arms that read files themselves."""
+
+
+FULL = Size(40, 18, 20, ((854, 480), (1920, 1080)), 8)
+SMALL = Size(8, 6, 8, ((160, 120), (320, 240)), 4)
+
+
+def make(folder: Path, size: Size, repeats: int) -> None:
+    """Write clips and `rows.jsonl` (shuffled), `grouped.jsonl` and `sample.jsonl` into `folder`.
+
+    5 % of the clips (at least one) are cut before their index, 2 % of the rows (at least
+    one) are longer than any context. Repeat r asks about the clips from r tenths of a second on, so
+    that no cache of an engine knows them; the sample is from the whole clips.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    chance = random.Random(0)
+    names = [f"clip_{i:02d}.mp4" for i in range(size.clips)]
+    corrupt = set(names[:: max(1, round(1 / 0.05))][: max(1, size.clips // 20)])
+    for i, name in enumerate(names):
+        path = folder / name
+        if not path.exists():
+            _write(path, size, i)
+            if name in corrupt:
+                path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    rows: list[dict[str, Any]] = []
+    for repeat in range(repeats):
+        for name in names:
+            for number in range(size.questions):
+                row: dict[str, Any] = {
+                    "id": f"{repeat:03d}-{name}-{number:02d}",
+                    "video": name,
+                    "question": QUESTION.format(number=number),
+                }
+                if repeat:
+                    row["clip_start"] = repeat / 10
+                rows.append(row)
+    for row in chance.sample(rows, max(1, len(rows) // 50)):
+        row["question"] += " and why" * 40_000
+    _dump(folder / "grouped.jsonl", rows)
+    sample_names = [name for name in names if name not in corrupt][: size.sample_clips]
+    sample = [row for row in rows if "clip_start" not in row and row["video"] in sample_names]
+    _dump(folder / "sample.jsonl", [row for row in sample if len(row["question"]) < 1000])
+    chance.shuffle(rows)
+    _dump(folder / "rows.jsonl", rows)
+
+
+def _write(path: Path, size: Size, number: int) -> None:
+    """Moving blocks with noise; every third clip has a variable rate."""
+    width, height = size.sizes_wh[number % len(size.sizes_wh)]
+    codec = CODECS[number // 2 % len(CODECS)]
+    rng = np.random.default_rng(number)
+    options = {"preset": "ultrafast", **({"x265-params": "log-level=none"} if codec == "libx265" else {})}
+    noise = rng.integers(0, 40, (height, width, 3), np.uint8)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=25, options=options)
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        stream.time_base = Fraction(1, 1000)
+        stream.codec_context.time_base = Fraction(1, 1000)
+        at_ms = 0
+        for i in range(25 * size.seconds):
+            pixels = np.roll(noise, 3 * i, axis=1)
+            x = (i * 4 + number * 20) % max(1, width - width // 4)
+            pixels[height // 3 : height // 2, x : x + width // 4] = rng.integers(100, 255, 3)
+            frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
+            frame.pts, frame.time_base = at_ms, Fraction(1, 1000)
+            at_ms += 20 + 40 * (i % 2) if number % 3 == 2 else 40
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+
+
+def _dump(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))

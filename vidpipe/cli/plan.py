@@ -1,0 +1,62 @@
+"""`vidpipe plan`: what a run would cost, before it starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def plan(
+    target: Annotated[Path, typer.Argument(metavar="RECIPE|FOLDER|FILE", help="A recipe, a manifest, or clips.")],
+    prompt: Annotated[str | None, typer.Option("-p", "--prompt", help="As for run.")] = None,
+    assignments: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As for run.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> None:
+    """Say what a run would do, from the files' headers only: clips, frames, tokens, faults, shards.
+
+    Exit codes: 0 planned (faulty rows and files are listed, they cost themselves only); 2
+    wrong recipe, manifest or arguments.
+    """
+    from vidpipe.cli.documents import OverLongDocument, PlanDocument, UnreadableDocument
+    from vidpipe.cli.recipe_options import recipe_from
+    from vidpipe.job.forecast import forecast
+    from vidpipe.job.prospect import look_ahead
+
+    found = forecast(look_ahead(recipe_from(target, prompt, assignments or [])))
+    if as_json:
+        document = PlanDocument(
+            rows=found.rows,
+            bad_rows=found.bad_rows,
+            clips=found.clips,
+            frames=found.frames,
+            vision_tokens=found.vision_tokens,
+            prompt_vision_tokens=found.prompt_vision_tokens,
+            unknown_clips=found.unknown_clips,
+            context=found.context,
+            over_long=[OverLongDocument(id=i, vision_tokens=tokens) for i, tokens in found.over_long.items()],
+            unreadable=[
+                UnreadableDocument(kind=kind, clips=group.clips, rows=group.rows, example=group.example)
+                for kind, group in found.unreadable.items()
+            ],
+            media_bytes_per_clip=found.media_bytes_per_clip,
+            shards=len(found.rows_per_shard),
+            rows_per_shard=found.rows_per_shard,
+        )
+        typer.echo(document.model_dump_json())
+        return
+    typer.echo(f"{found.rows} rows on {found.clips} clips, {len(found.rows_per_shard)} shards")
+    typer.echo(
+        f"{found.frames} frames, {found.vision_tokens} vision tokens (each clip once; "
+        f"{found.prompt_vision_tokens} over all prompts), at most {found.media_bytes_per_clip / 2**20:.1f} MiB a clip"
+    )
+    if found.unknown_clips:
+        typer.echo(f"{found.unknown_clips} clips whose header does not say how many frames they have")
+    if found.bad_rows:
+        typer.echo(f"{found.bad_rows} rows cannot run for their own values; `vidpipe check` lists them")
+    if found.over_long:
+        some = ", ".join(list(found.over_long)[:5])
+        typer.echo(f"{len(found.over_long)} rows are longer than the context of {found.context} tokens: {some}")
+    for kind, group in found.unreadable.items():
+        typer.echo(f"{group.clips} clips ({group.rows} rows) {kind}, for example: {group.example}")

@@ -1,0 +1,108 @@
+"""The part of a run that needs an engine: start it, feed it, and start it again when it dies.
+
+What is in a dead engine is not known to be its fault: the rows that were in it become
+suspects of the next attempt at their shards, as after a crash of the process, and run one
+at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+
+from vidpipe.engine.interface import Engine
+from vidpipe.engine.registry import make_engine
+from vidpipe.errors import EngineError
+from vidpipe.job.budget import ByteBudget
+from vidpipe.job.decoded import Decoded
+from vidpipe.job.decoders import Decoders
+from vidpipe.job.display import Display
+from vidpipe.job.feed import ShardFeed
+from vidpipe.job.feed_report import FeedMeter, FeedReport
+from vidpipe.job.idle import IdleClock
+from vidpipe.job.loop import Loop
+from vidpipe.job.prospect import Prospect
+from vidpipe.job.settings import Resolver
+from vidpipe.job.signals import stop_on_signals
+from vidpipe.job.watchdog import Watchdog
+from vidpipe.record.disk import replace_json
+from vidpipe.record.run_dir import RunDir
+
+
+def answer(
+    prospect: Prospect,
+    run_dir: RunDir,
+    make_feed: Callable[[], ShardFeed],
+    engine: Engine,
+    decoders: Decoders,
+    budget: ByteBudget,
+    resolver: Resolver,
+    display: Display,
+) -> tuple[bool, FeedReport | None]:
+    """Answer the rows of a feed; False when asked to stop before the end.
+
+    Raises:
+        EngineError: the engine cannot start, hangs, or died more often than `retry.engine_restarts`.
+    """
+    recipe, meter = prospect.recipe, FeedMeter()
+    restarts = 0
+    with stop_on_signals() as stop:
+        while True:
+            feed = make_feed()
+            try:
+                completed = _with_engine(
+                    prospect, run_dir, feed, engine, decoders, budget, resolver, display, meter, stop
+                )
+                return completed, _store(run_dir, meter, budget)
+            except EngineError as error:
+                feed.close(died=error.kind in ("engine_dead", "engine_timeout"))
+                _store(run_dir, meter, budget)
+                if error.kind != "engine_dead" or restarts >= recipe.retry.engine_restarts:
+                    message = f"{error}\nThe engine's own output is in {run_dir.engine_log}."
+                    raise EngineError(error.kind, message) from error
+                restarts += 1
+                display.state(f"{error}; starting it again ({restarts} of {recipe.retry.engine_restarts})")
+            finally:
+                feed.close()
+            engine = make_engine(recipe.model, recipe.engine, prospect.checkpoint.location)
+
+
+def _with_engine(
+    prospect: Prospect,
+    run_dir: RunDir,
+    feed: ShardFeed,
+    engine: Engine,
+    decoders: Decoders,
+    budget: ByteBudget,
+    resolver: Resolver,
+    display: Display,
+    meter: FeedMeter,
+    stop: Callable[[], bool],
+) -> bool:
+    recipe = prospect.recipe
+    decoded = Decoded(feed, decoders, budget, engine.preparer, recipe)
+    decoded.top_up()
+    if not decoded and feed.finished:
+        return True  # rows that cannot run were all there was
+    idle = IdleClock(time.monotonic())
+    try:
+        display.state(f"starting {engine.version}")
+        engine.start()
+        idle.started(time.monotonic())
+        display.state(f"running {engine.version}")
+        depth = recipe.feed.queue_depth or 2 * engine.batch_rows
+        with Watchdog(recipe.retry.engine_timeout_s, run_dir.engine_log, display.state) as watchdog:
+            return Loop(engine, feed, decoded, budget, resolver, depth, idle, watchdog, meter).run(stop)
+    finally:
+        meter.engine(idle.ended(time.monotonic()), idle.idle_s)
+        decoded.cancel()
+        engine.stop()
+
+
+def _store(run_dir: RunDir, meter: FeedMeter, budget: ByteBudget) -> FeedReport | None:
+    if not meter.engine_starts:
+        return None
+    report = meter.report(budget.peak, budget.limit)
+    replace_json(run_dir.feed_file, asdict(report))
+    return report

@@ -1,0 +1,79 @@
+"""What a run would do, from the headers of its files: no decoding, no engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from vidpipe.errors import MediaError
+from vidpipe.job.budget import ByteBudget
+from vidpipe.job.decoders import Decoders, default_workers
+from vidpipe.job.prospect import Prospect
+from vidpipe.job.sharding import cut_rows, look_at
+
+
+@dataclass
+class Unreadable:
+    """Clips that fail with one kind of error."""
+
+    example: str
+    clips: int = 0
+    rows: int = 0
+
+
+@dataclass
+class Forecast:
+    """See `vidpipe plan --json` (`cli.documents.PlanDocument`) for what the fields mean."""
+
+    rows: int
+    bad_rows: int
+    clips: int
+    context: int | None
+    frames: int = 0
+    vision_tokens: int = 0
+    prompt_vision_tokens: int = 0
+    unknown_clips: int = 0
+    media_bytes_per_clip: int = 0
+    over_long: dict[str, int] = field(default_factory=dict)
+    """Vision tokens by row id."""
+    unreadable: dict[str, Unreadable] = field(default_factory=dict)
+    rows_per_shard: list[int] = field(default_factory=list)
+
+
+def forecast(prospect: Prospect) -> Forecast:
+    """Look at every clip's header.
+
+    Raises:
+        ManifestError: the manifest cannot be trusted as a whole.
+    """
+    prospect.manifest.raise_if_refused(prospect.manifest_path)
+    plan = prospect.plan(prospect.manifest.rows)
+    with Decoders(prospect.reader, default_workers(prospect.recipe), ByteBudget(1)) as decoders:
+        outlooks = look_at(plan.clips, decoders)
+    context = context_of(prospect.recipe.engine.args, prospect.checkpoint.config)
+    found = Forecast(len(prospect.manifest.rows), len(plan.bad_rows), len(plan.clips), context)
+    for clip, outlook in zip(plan.clips, outlooks, strict=True):
+        if isinstance(outlook, MediaError):
+            group = found.unreadable.setdefault(outlook.kind, Unreadable(str(outlook)))
+            group.clips += 1
+            group.rows += len(clip.rows)
+            continue
+        found.unknown_clips += outlook.frames == 0
+        found.frames += outlook.frames
+        found.vision_tokens += outlook.vision_tokens
+        found.prompt_vision_tokens += outlook.vision_tokens * len(clip.rows)
+        found.media_bytes_per_clip = max(found.media_bytes_per_clip, outlook.media_bytes)
+        if context is not None and outlook.vision_tokens >= context:
+            found.over_long |= {planned.row.id: outlook.vision_tokens for planned in clip.rows}
+    found.rows_per_shard = [len(ids) for ids in cut_rows(plan, outlooks)]
+    return found
+
+
+def context_of(engine_args: Mapping[str, Any], config: Mapping[str, Any]) -> int | None:
+    """Tokens that a prompt and its answer may have together."""
+    length = engine_args.get("max_model_len")
+    if isinstance(length, int):
+        return length
+    length = {**config, **config.get("text_config", {})}.get("max_position_embeddings")
+    return length if isinstance(length, int) else None
