@@ -102,10 +102,11 @@ class FakeEngine:
         if engine_input.id in self._script.refuse:
             kind: Any = self._script.refuse[engine_input.id]
             raise RowError(kind, f"the script refuses {engine_input.id}")
-        media = hashlib.sha256(engine_input.payload[1]).hexdigest()
-        if self._script.refuse_same_media and media in self._media:
-            raise RowError("bad_value", "AssertionError: a cached item is missing")
-        self._media.add(media)
+        if self._script.refuse_same_media:
+            media = hashlib.sha256(engine_input.payload[1]).hexdigest()
+            if media in self._media:
+                raise RowError("bad_value", "AssertionError: a cached item is missing")
+            self._media.add(media)
         self._waiting[engine_input.id] = engine_input
 
     def poll(self) -> list[Reply]:
