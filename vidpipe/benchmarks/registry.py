@@ -43,6 +43,8 @@ PROFILES: dict[str, str] = {
 }
 """Profile -> `module:object`; the object is the profile, or has it under its name."""
 IMPORTERS: dict[str, str] = {
+    "egoschema": "vidpipe.benchmarks.importers.egoschema",
+    "longvideobench": "vidpipe.benchmarks.importers.longvideobench",
     "mvbench": "vidpipe.benchmarks.importers.mvbench",
     "videomme": "vidpipe.benchmarks.importers.videomme",
     "vsi": "vidpipe.benchmarks.importers.vsi",
