@@ -203,3 +203,12 @@ def test_egoschema(tmp_path: Path) -> None:
     assert (row["id"], row["video"], row["answer"]) == ("7", "videos/v.mp4", 1)
     assert text == "What?\nA. a\nB. b\nAnswer with the option's letter from the given choices directly."
     assert get_profile(row["scorer"]).rule("B.", Question(1, "", ("A. a", "B. b"))).score == 1
+
+
+def test_timelens(tmp_path: Path) -> None:
+    record = {"video_path": "v/a.mp4", "query": "a person sits", "span": [[1.5, 4.0], [6, 7]]}
+    row, text = row_of("timelens", tmp_path / "charades.json", [record])
+    assert (row["id"], row["answer"], row["categories"]) == ("charades-0", [1.5, 4.0], {"source": "charades"})
+    assert "clip_start" not in row and "described by the sentence 'a person sits', determining" in text
+    scored = get_profile(row["scorer"]).rule("The event happens in 1.5 - 4.0 seconds", Question(row["answer"]))
+    assert scored.score == 1

@@ -46,6 +46,7 @@ IMPORTERS: dict[str, str] = {
     "egoschema": "vidpipe.benchmarks.importers.egoschema",
     "longvideobench": "vidpipe.benchmarks.importers.longvideobench",
     "mvbench": "vidpipe.benchmarks.importers.mvbench",
+    "timelens": "vidpipe.benchmarks.importers.timelens",
     "videomme": "vidpipe.benchmarks.importers.videomme",
     "vsi": "vidpipe.benchmarks.importers.vsi",
 }
