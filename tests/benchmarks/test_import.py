@@ -212,3 +212,21 @@ def test_timelens(tmp_path: Path) -> None:
     assert "clip_start" not in row and "described by the sentence 'a person sits', determining" in text
     scored = get_profile(row["scorer"]).rule("The event happens in 1.5 - 4.0 seconds", Question(row["answer"]))
     assert scored.score == 1
+
+
+def test_mlvu_takes_task_and_folder_from_the_file_name(tmp_path: Path) -> None:
+    record = {"video": "a.mp4", "question": "What colour?", "candidates": ["Yellow", "Red"], "answer": "Red"}
+    row, text = row_of("mlvu", tmp_path / "2_needle.json", [{**record, "question_type": "findNeedle"}])
+    assert (row["id"], row["video"], row["question_type"]) == ("needle-0", "2_needle/a.mp4", "needle")
+    assert text == "What colour?\n(A) Yellow\n(B) Red\nOnly give the best option.\nBest option: ("
+    question = Question(row["answer"], row["question_type"], tuple(row["options"]))
+    assert get_profile(row["scorer"]).rule("B) Red", question).score == 1
+
+
+def test_revsi_asks_for_every_frame_of_its_videos(tmp_path: Path) -> None:
+    record = {"scene_id": "s", "num_frames": 32, "question_type": "route_planning", "question": "Which turn?"}
+    row, text = row_of("revsi", tmp_path / "a.json", [{**record, "options": ["A. left"], "ground_truth": "A"}])
+    assert (row["video"], row["sampling"], row["id"]) == ("32_frame/s.mp4", {"num_frames": 32}, "0")
+    assert text.endswith(
+        "Which turn?\nOptions:\nA. left\nAnswer with the option's letter from the given choices directly."
+    )

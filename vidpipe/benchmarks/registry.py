@@ -45,7 +45,9 @@ PROFILES: dict[str, str] = {
 IMPORTERS: dict[str, str] = {
     "egoschema": "vidpipe.benchmarks.importers.egoschema",
     "longvideobench": "vidpipe.benchmarks.importers.longvideobench",
+    "mlvu": "vidpipe.benchmarks.importers.mlvu",
     "mvbench": "vidpipe.benchmarks.importers.mvbench",
+    "revsi": "vidpipe.benchmarks.importers.revsi",
     "timelens": "vidpipe.benchmarks.importers.timelens",
     "videomme": "vidpipe.benchmarks.importers.videomme",
     "vsi": "vidpipe.benchmarks.importers.vsi",
