@@ -13,7 +13,8 @@ import yaml
 from typer.testing import CliRunner
 
 from vidpipe.benchmarks.importer import import_rows
-from vidpipe.benchmarks.registry import IMPORTERS, PROFILES, get_importer
+from vidpipe.benchmarks.profile import Question
+from vidpipe.benchmarks.registry import IMPORTERS, PROFILES, get_importer, get_profile
 from vidpipe.benchmarks.source import read_source
 from vidpipe.benchmarks.vsi import CHOICE_TYPES, NUMBER_TYPES
 from vidpipe.cli.app import app
@@ -181,3 +182,51 @@ def test_mvbench_takes_its_task_from_the_file_name_and_bounds_as_the_clip(tmp_pa
     assert text == "Question:What?\nOption:\n(A) Sit.\n(B) Run.\nOnly give the best option.\n"
     row, _ = row_of("mvbench", tmp_path / "moving_count.json", [{**record, "start": None}])
     assert "clip_end" not in row
+
+
+def test_longvideobench_options_end_at_the_first_that_is_absent(tmp_path: Path) -> None:
+    record = {name: name for name in ("id", "video_id", "question", "question_category", "topic_category")}
+    options = {"option0": "cup", "option1": "book", "option2": "N/A", "option3": "N/A", "option4": "N/A"}
+    record |= {"video_path": "a.mp4", "correct_choice": 1, "duration_group": 60, **options}
+    row, text = row_of("longvideobench", tmp_path / "val.json", [record])
+    assert (row["video"], row["answer"], row["options"]) == ("videos/a.mp4", 1, ["cup", "book"])
+    assert text == "question\nA. cup\nB. book\nAnswer with the option's letter from the given choices directly.\n"
+    scored = get_profile(row["scorer"]).rule("B", Question(row["answer"], "", tuple(row["options"])))
+    assert scored.score == 1
+    row, _ = row_of("longvideobench", tmp_path / "val.json", [{**record, "correct_choice": -1}])
+    assert "answer" not in row
+
+
+def test_egoschema(tmp_path: Path) -> None:
+    record = {"question_idx": "7", "video_idx": "v", "question": "What?", "option": ["A. a", "B. b"], "answer": "1"}
+    row, text = row_of("egoschema", tmp_path / "subset.json", [record])
+    assert (row["id"], row["video"], row["answer"]) == ("7", "videos/v.mp4", 1)
+    assert text == "What?\nA. a\nB. b\nAnswer with the option's letter from the given choices directly."
+    assert get_profile(row["scorer"]).rule("B.", Question(1, "", ("A. a", "B. b"))).score == 1
+
+
+def test_timelens(tmp_path: Path) -> None:
+    record = {"video_path": "v/a.mp4", "query": "a person sits", "span": [[1.5, 4.0], [6, 7]]}
+    row, text = row_of("timelens", tmp_path / "charades.json", [record])
+    assert (row["id"], row["answer"], row["categories"]) == ("charades-0", [1.5, 4.0], {"source": "charades"})
+    assert "clip_start" not in row and "described by the sentence 'a person sits', determining" in text
+    scored = get_profile(row["scorer"]).rule("The event happens in 1.5 - 4.0 seconds", Question(row["answer"]))
+    assert scored.score == 1
+
+
+def test_mlvu_takes_task_and_folder_from_the_file_name(tmp_path: Path) -> None:
+    record = {"video": "a.mp4", "question": "What colour?", "candidates": ["Yellow", "Red"], "answer": "Red"}
+    row, text = row_of("mlvu", tmp_path / "2_needle.json", [{**record, "question_type": "findNeedle"}])
+    assert (row["id"], row["video"], row["question_type"]) == ("needle-0", "2_needle/a.mp4", "needle")
+    assert text == "What colour?\n(A) Yellow\n(B) Red\nOnly give the best option.\nBest option: ("
+    question = Question(row["answer"], row["question_type"], tuple(row["options"]))
+    assert get_profile(row["scorer"]).rule("B) Red", question).score == 1
+
+
+def test_revsi_asks_for_every_frame_of_its_videos(tmp_path: Path) -> None:
+    record = {"scene_id": "s", "num_frames": 32, "question_type": "route_planning", "question": "Which turn?"}
+    row, text = row_of("revsi", tmp_path / "a.json", [{**record, "options": ["A. left"], "ground_truth": "A"}])
+    assert (row["video"], row["sampling"], row["id"]) == ("32_frame/s.mp4", {"num_frames": 32}, "0")
+    assert text.endswith(
+        "Which turn?\nOptions:\nA. left\nAnswer with the option's letter from the given choices directly."
+    )

@@ -131,3 +131,24 @@ def test_broken_files_of_predictions_are_refused(tmp_path: Path) -> None:
     for wrong in (tmp_path, tmp_path / "x.txt"):
         with pytest.raises(RecipeError):
             load_predictions(wrong)
+
+
+def test_what_each_row_scored_is_json_even_for_a_reading_of_nan(tmp_path: Path) -> None:
+    record = {"id": "a", "text": "nan", "answer": "4", "question_type": "object_counting"}
+    source, out = write(tmp_path / "a.jsonl", [record]), tmp_path / "rows.jsonl"
+    result = CliRunner().invoke(app, ["score", str(source), "--profile", "vsi.official", "--rows", str(out)])
+    assert result.exit_code == 0, result.output
+    row = json.loads(out.read_text(), parse_constant=pytest.fail)
+    assert (row["extracted"], row["score"], row["profile"]) == ("nan", 0, "vsi.official@1")
+
+
+def test_several_profiles_and_several_scorers(tmp_path: Path) -> None:
+    records = [
+        {"id": "a", "text": "(B)", "answer": "B", "question_type": "route_planning", "scorer": "vsi.official"},
+        {"id": "b", "text": "B", "answer": "B", "scorer": "videomme.official"},
+    ]
+    source = write(tmp_path / "a.jsonl", records)
+    tables = json.loads(CliRunner().invoke(app, ["score", str(source), "--json"]).stdout)["tables"]
+    assert [(t["profile"], t["overall"]["score"]) for t in tables] == [("vsi.official", 0), ("videomme.official", 100)]
+    result = CliRunner().invoke(app, ["compare", str(source), str(source)])
+    assert isinstance(result.exception, RecipeError | SystemExit) and result.exit_code != 0

@@ -43,7 +43,12 @@ PROFILES: dict[str, str] = {
 }
 """Profile -> `module:object`; the object is the profile, or has it under its name."""
 IMPORTERS: dict[str, str] = {
+    "egoschema": "vidpipe.benchmarks.importers.egoschema",
+    "longvideobench": "vidpipe.benchmarks.importers.longvideobench",
+    "mlvu": "vidpipe.benchmarks.importers.mlvu",
     "mvbench": "vidpipe.benchmarks.importers.mvbench",
+    "revsi": "vidpipe.benchmarks.importers.revsi",
+    "timelens": "vidpipe.benchmarks.importers.timelens",
     "videomme": "vidpipe.benchmarks.importers.videomme",
     "vsi": "vidpipe.benchmarks.importers.vsi",
 }

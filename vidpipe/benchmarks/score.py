@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from vidpipe.benchmarks.profile import Profile, Scored
 from vidpipe.benchmarks.uncertainty import Codes, Estimate, Floats, bootstrap, estimate
 from vidpipe.errors import RecipeError
 
+Mask = NDArray[np.bool_]
 NO_REPLY = Scored(0.0, parsed=False)
 
 
@@ -61,6 +62,20 @@ class ScoredRows:
     weights: Floats
     strata: Codes
     clips: Codes
+    unparsed: Mask
+    """Replies in which nothing was found."""
+    failed: Mask
+    """Rows without a reply."""
+
+
+def numbered(values: Iterable[str]) -> tuple[list[str], Codes]:
+    """The different texts, sorted, and for each value its place among them.
+
+    As `numpy.unique` with its inverse, which sorts every value and takes seconds for a million texts.
+    """
+    values = list(values)
+    places = {name: place for place, name in enumerate(sorted(set(values)))}
+    return list(places), np.fromiter(map(places.__getitem__, values), np.int64, len(values))
 
 
 def score_rows(rows: Sequence[Prediction], profile: Profile, prepare: Callable[[str], str] | None = None) -> ScoredRows:
@@ -86,8 +101,17 @@ def score_rows(rows: Sequence[Prediction], profile: Profile, prepare: Callable[[
             found = known[key] = _score(row, profile, prepare)
         scored.append(found)
     strata, weights = _weights([row.question.question_type for row in kept], profile)
-    clips = np.unique([row.clip for row in kept], return_inverse=True)[1].astype(np.int64)
-    return ScoredRows(kept, scored, np.array([one.score for one in scored]), weights, strata, clips)
+    failed = np.array([row.text is None for row in kept])
+    return ScoredRows(
+        kept,
+        scored,
+        np.array([one.score for one in scored]),
+        weights,
+        strata,
+        numbered(row.clip for row in kept)[1],
+        ~failed & np.array([not one.parsed for one in scored]),
+        failed,
+    )
 
 
 def _score(row: Prediction, profile: Profile, prepare: Callable[[str], str] | None) -> Scored:
@@ -103,12 +127,12 @@ def _score(row: Prediction, profile: Profile, prepare: Callable[[str], str] | No
 def _weights(types: list[str], profile: Profile) -> tuple[Codes, Floats]:
     if not profile.groups:
         return np.zeros(len(types), np.int64), np.full(len(types), 1 / len(types))
-    names, codes = np.unique(types, return_inverse=True)
+    names, codes = numbered(types)
     there = [[kind for kind in kinds if kind in names] for kinds in profile.groups.values()]
     there = [kinds for kinds in there if kinds]
     share = {kind: 1 / len(there) / len(kinds) for kinds in there for kind in kinds}
     of_type = np.array([share[name] for name in names]) / np.bincount(codes)
-    return codes.astype(np.int64), of_type[codes]
+    return codes, of_type[codes]
 
 
 def make_table(
@@ -124,16 +148,19 @@ def make_table(
         RecipeError: see `score_rows`.
     """
     found = score_rows(rows, profile, prepare)
-    types = np.array([row.question.question_type for row in found.rows])
-    groups = {name: np.isin(types, kinds) for name, kinds in profile.groups.items()}
+    types, of_type = numbered(row.question.question_type for row in found.rows)
+    groups = {
+        name: np.isin(of_type, [types.index(kind) for kind in kinds if kind in types])
+        for name, kinds in profile.groups.items()
+    }
     known = {kind for kinds in profile.groups.values() for kind in kinds}
-    missing_types = tuple(sorted(known - set(types.tolist())))
+    missing_types = tuple(sorted(known - set(types)))
     missing_rows = predictions.missing
     table = Table(
         profile,
-        line(found, "overall", np.ones(len(types), bool), found.weights),
+        line(found, "overall", np.ones(len(of_type), bool), found.weights),
         tuple(_part(found, name, mask) for name, mask in groups.items() if mask.any()),
-        tuple(_part(found, str(name), types == name) for name in np.unique(types) if name),
+        tuple(_part(found, name, of_type == place) for place, name in enumerate(types) if name),
         _breakdowns(found),
         missing_types,
         missing_rows,
@@ -145,36 +172,24 @@ def make_table(
     return table, found
 
 
-def line(found: ScoredRows, name: str, mask: NDArray[np.bool_], weights: Floats) -> Line:
+def line(found: ScoredRows, name: str, mask: Mask, weights: Floats) -> Line:
     """The line of the rows under `mask`, whose `weights` are brought to a sum of 1."""
     places = np.flatnonzero(mask)
     part = weights[places]
     value = estimate(found.scores[places], part / part.sum(), found.strata[places], found.clips[places])
-    unparsed = failed = 0
-    for place in places.tolist():
-        if found.rows[place].text is None:
-            failed += 1
-        elif not found.scored[place].parsed:
-            unparsed += 1
-    return Line(name, value, unparsed, failed)
+    return Line(name, value, int(found.unparsed[places].sum()), int(found.failed[places].sum()))
 
 
-def _part(found: ScoredRows, name: str, mask: NDArray[np.bool_]) -> Line:
+def _part(found: ScoredRows, name: str, mask: Mask) -> Line:
     return line(found, name, mask, found.weights)
 
 
 def _breakdowns(found: ScoredRows) -> dict[str, tuple[Line, ...]]:
     """Plain means over rows by each category's values."""
-    flat = ScoredRows(
-        found.rows,
-        found.scored,
-        found.scores,
-        np.full(len(found.rows), 1 / len(found.rows)),
-        np.zeros(len(found.rows), np.int64),
-        found.clips,
-    )
+    rows = len(found.rows)
+    flat = replace(found, weights=np.full(rows, 1 / rows), strata=np.zeros(rows, np.int64))
     lines = {}
     for name in sorted({name for row in found.rows for name in row.categories}):
-        values = np.array([str(row.categories.get(name, "")) for row in found.rows])
-        lines[name] = tuple(line(flat, str(value), values == value, flat.weights) for value in np.unique(values))
+        values, of_value = numbered(str(row.categories.get(name, "")) for row in found.rows)
+        lines[name] = tuple(line(flat, value, of_value == place, flat.weights) for place, value in enumerate(values))
     return lines

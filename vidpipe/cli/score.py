@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -68,7 +69,7 @@ def _row_lines(table: Table, found: ScoredRows) -> list[str]:
                 "id": row.id,
                 "profile": profile,
                 "text": row.text,
-                "extracted": scored.extracted,
+                "extracted": _storable(scored.extracted),
                 "parsed": scored.parsed,
                 "answer": row.question.answer,
                 "score": scored.score,
@@ -77,6 +78,11 @@ def _row_lines(table: Table, found: ScoredRows) -> list[str]:
         + "\n"
         for row, scored in zip(found.rows, found.scored, strict=True)
     ]
+
+
+def _storable(value: Any) -> Any:
+    """The value; as text where JSON has no number for it: the official rules read `nan` as one."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def percent(interval: tuple[float, float] | None) -> tuple[float, float] | None:

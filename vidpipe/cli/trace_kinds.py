@@ -63,6 +63,7 @@ KINDS: dict[str, str] = {
     "strip_reasoning": "vidpipe.benchmarks.trace.statistics:reasoning",
     "tempcompass": "vidpipe.benchmarks.trace.question_sets:tempcompass",
     "uncertainty": "vidpipe.benchmarks.trace.statistics:uncertainty",
+    "videomme_aggregate": "vidpipe.benchmarks.trace.choices:videomme_aggregate",
     "videomme_extract": "vidpipe.benchmarks.trace.choices:videomme",
     "videomme_v2_groups": "vidpipe.benchmarks.trace.question_sets:groups",
     "vsi_aggregate": "vidpipe.benchmarks.trace.vsi:aggregate",

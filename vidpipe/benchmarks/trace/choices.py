@@ -125,3 +125,23 @@ def longvideobench_aggregate(given: dict[str, Any]) -> dict[str, Any]:
     total = sum(len(rights) for rights in subsets.values())
     overall = round(sum(sum(rights) for rights in subsets.values()) / total, 5)
     return {"overall_0_1": overall, "printed": {**printed, "Overall": {"num": total, "acc": overall}}}
+
+
+def videomme_aggregate(given: dict[str, Any]) -> dict[str, Any]:
+    """`videomme_aggregate.json`: unread replies are left out, and categories at 0 % are not printed."""
+    durations = ("short", "medium", "long")
+    read: dict[str, list[bool]] = {f"{part} | Overall": [] for part in ("the entire dataset", *map(_part, durations))}
+    for row in given["rows"]:
+        letter = videomme_letter(row["prediction"])
+        if letter is None:
+            continue
+        for part in ("the entire dataset", _part(row["duration"])):
+            for name in (row["domain"], row["sub_category"], row["task_type"], "Overall"):
+                read.setdefault(f"{part} | {name}", []).append(letter == row["answer"])
+    percents = {name: round(100 * sum(rights) / len(rights), 1) if rights else 0.0 for name, rights in read.items()}
+    shown = {name: value for name, value in percents.items() if value or name.endswith("| Overall")}
+    return {"official_percent_1dp": shown}
+
+
+def _part(duration: str) -> str:
+    return f"video Type: {duration}"
