@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from vidpipe.engine.interface import Preparer
-from vidpipe.errors import EngineError, MediaError
+from vidpipe.errors import CapabilityError, EngineError, MediaError
 from vidpipe.job.budget import ByteBudget, Place
 from vidpipe.job.decoders import Decoders
 from vidpipe.job.feed import ShardFeed, Task
@@ -89,7 +89,7 @@ class Decoded:
             return result
         except MediaError as error:
             return error
-        except EngineError:
+        except (EngineError, CapabilityError):  # no clip's fault: it would cost every one
             raise
         except Exception as error:  # a fault of ours must cost this clip, not a run of a million
             traceback.print_exception(error)
