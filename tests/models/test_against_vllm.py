@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from vidpipe.engine import torchvision_on_cpu, vllm_environment
@@ -233,6 +233,8 @@ def test_retained_counts(tokens: int, steps: int, q: float) -> None:
 @settings(examples, max_examples=300)
 @given(st.integers(1, 8), st.integers(1, 4), st.integers(1, 4), st.integers(6, 12), qs, st.integers(0, 2**32 - 1))
 def test_masks(steps: int, rows: int, columns: int, channels: int, q: float, seed: int) -> None:
+    # Two tokens lie equally far from their mean: which of them stays is decided by rounding, theirs and ours.
+    assume(steps * rows * columns != 2)
     embeddings = np.random.default_rng(seed).normal(size=(steps * rows * columns, channels))
     tensor, grid = torch.from_numpy(embeddings), (steps, rows * 2, columns * 2)
     for ours, upstream in ((evs_mask, vllm_evs), (vidcom2_mask, vllm_vidcom2)):
