@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -109,9 +109,6 @@ class Reply:
 class Capabilities:
     """What an engine can do on this machine."""
 
-    pruning: frozenset[str] = field(default_factory=frozenset)
-    """Pruning methods that give right results."""
-    encoder_graphs: bool = False
     prepare_in_workers: bool = True
     """Whether preparing in worker processes pays here; the default of `feed.prepare`."""
 

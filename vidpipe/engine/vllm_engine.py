@@ -42,7 +42,6 @@ class VllmEngine:
     def __init__(self, model: Model, settings: EngineSection, checkpoint: str) -> None:
         name, version = vllm_environment.installed()
         self.version = f"{name} {version}"
-        # Pruned runs crash or carry wrong positions in the tested versions (0.32, 0.33) until they are repaired.
         # The CPU build computes on the cores that workers would use, and importing it there costs 7 s and 1 GB each.
         self.capabilities = Capabilities(prepare_in_workers=not vllm_environment.is_cpu_build())
         for key in OWNED_ARGS.keys() & settings.args.keys():

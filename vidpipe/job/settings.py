@@ -30,7 +30,7 @@ class ResolvedRow:
 
 
 class Resolver:
-    """Makes `ResolvedRow`s; equal settings give the same object.
+    """Makes `ResolvedRow`s; equal settings give equal hashes.
 
     Args:
         recipe: The run's recipe.
@@ -46,7 +46,6 @@ class Resolver:
             "versions": versions(),
         }
         self._model, self._engine = recipe.model.path, engine
-        self._known: dict[RowSettings, ResolvedRow] = {}
 
     def resolve(self, settings: RowSettings) -> ResolvedRow:
         """The settings of one row in full."""

@@ -11,8 +11,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-ANSWER_COLUMNS = ("answer",)
-
 
 @dataclass(frozen=True)
 class Sample:
