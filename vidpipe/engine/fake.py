@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from vidpipe.engine.interface import Capabilities, EngineInput, Prepared, Reply, Request
+from vidpipe.engine.interface import Capabilities, EngineInput, Prepared, Refusal, Reply, Request
 from vidpipe.errors import EngineError, RowError
 from vidpipe.recipe.schema import EngineSection, Model, Section
 
@@ -54,6 +54,8 @@ class Script(Section):
     """Time that `start` takes."""
     batch_rows: int = 32
     """See `Engine.batch_rows`."""
+    kv_tokens: int | None = None
+    """See `Engine.kv_tokens`."""
 
 
 class FakePreparer:
@@ -68,7 +70,7 @@ class FakePreparer:
         pixels = np.empty(0, np.uint8) if video is None else video.pixels
         prompts = [json.dumps(request.messages).encode() for request in requests]
         inputs = (
-            EngineInput(request.id, request.generation, len(prompt), (prompt, pixels))
+            EngineInput(request.id, request.generation, len(prompt), (prompt, pixels), clip=identity)
             for request, prompt in zip(requests, prompts, strict=True)
         )
         return Prepared(tuple(inputs), pixels.nbytes)
@@ -86,7 +88,8 @@ class FakeEngine:
         self._waiting: dict[str, EngineInput] = {}
         self._order = list(self._script.order)
         self._last: dict[str, Reply] = {}
-        self.batch_rows = self._script.batch_rows
+        self.batch_rows, self.kv_tokens = self._script.batch_rows, self._script.kv_tokens
+        self._refusals: list[Reply | Refusal] = []
         self.steps = 0
         self._media: set[str] = set()
 
@@ -101,17 +104,23 @@ class FakeEngine:
         self._raise_if_dead()
         if engine_input.id in self._script.refuse:
             kind: Any = self._script.refuse[engine_input.id]
-            raise RowError(kind, f"the script refuses {engine_input.id}")
+            self._refusals.append(Refusal(engine_input.id, RowError(kind, f"the script refuses {engine_input.id}")))
+            return
         if self._script.refuse_same_media:
             media = hashlib.sha256(engine_input.payload[1]).hexdigest()
             if media in self._media:
-                raise RowError("bad_value", "AssertionError: a cached item is missing")
+                error = RowError("bad_value", "AssertionError: a cached item is missing")
+                self._refusals.append(Refusal(engine_input.id, error))
+                return
             self._media.add(media)
         self._waiting[engine_input.id] = engine_input
 
-    def poll(self) -> list[Reply]:
+    def poll(self) -> list[Reply | Refusal]:
         """See `Engine.poll`: one reply a call."""
         self._raise_if_dead()
+        if self._refusals:
+            refusals, self._refusals = self._refusals, []
+            return refusals
         if self._script.hang_after is not None and self.steps >= self._script.hang_after:
             self._hang()
         while self._order and self._order[0] in self._last:

@@ -56,6 +56,8 @@ class EngineInput:
     """The engine's own form."""
     vision_token_id: int | None = None
     """The token that stands for vision in the expanded prompt; None without media."""
+    clip: str = ""
+    """Equal for rows that share media; of several engines one is to get them all."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,14 @@ class Reply:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """Why the engine would not run one request; others are not touched."""
+
+    id: str
+    error: RowError
+
+
+@dataclass(frozen=True)
 class Capabilities:
     """What an engine can do on this machine."""
 
@@ -124,6 +134,8 @@ class Engine(Protocol):
     """Known before `start`; in this process it works only after it."""
     batch_rows: int
     """Requests that it runs at a time; known after `start`."""
+    kv_tokens: int | None
+    """Tokens that its KV cache holds; known after `start`, None if it does not say."""
     steps: int
     """Grows whenever it has computed something; a watchdog looks at it."""
 
@@ -140,12 +152,11 @@ class Engine(Protocol):
         """Queue what `preparer` made of a request.
 
         Raises:
-            RowError: this request cannot run; others are not touched.
             EngineError: `engine_dead`.
         """
 
-    def poll(self) -> list[Reply]:
-        """Replies that have become ready; empty when none has, without waiting for one.
+    def poll(self) -> list[Reply | Refusal]:
+        """What has become of requests since the last call; empty when nothing has.
 
         Raises:
             EngineError: `engine_dead`.

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from vidpipe.engine import vllm_environment
-from vidpipe.engine.interface import Capabilities, EngineInput, Reply
+from vidpipe.engine.compile_cache import compiling
+from vidpipe.engine.interface import Capabilities, EngineInput, Refusal, Reply
 from vidpipe.engine.vllm_prepare import VllmPreparer, row_error
 from vidpipe.errors import CapabilityError, EngineError
 from vidpipe.recipe.schema import EngineSection, Generation, Model
@@ -37,6 +38,7 @@ class VllmEngine:
     """vLLM in this process or, with CUDA, in its own core process."""
 
     batch_rows = 0
+    kv_tokens: int | None = None
     steps = 0
 
     def __init__(self, model: Model, settings: EngineSection, checkpoint: str) -> None:
@@ -67,10 +69,14 @@ class VllmEngine:
             from vllm import EngineArgs
             from vllm.v1.engine.llm_engine import LLMEngine
 
-            self._engine = LLMEngine.from_engine_args(EngineArgs(**self._arguments))
+            with compiling(self.version, self._arguments):
+                self._engine = LLMEngine.from_engine_args(EngineArgs(**self._arguments))
         except Exception as error:  # whatever a third-party engine raises while it starts
             raise EngineError("engine_start", f"vLLM cannot start: {type(error).__name__}: {error}") from error
         self._vision_ids: dict[str, int] = {}
+        self._refusals: list[Reply | Refusal] = []
+        cache = self._engine.vllm_config.cache_config
+        self.kv_tokens = cache.num_gpu_blocks * cache.block_size if cache.num_gpu_blocks else None
         self.batch_rows = self._engine.vllm_config.scheduler_config.max_num_seqs
         if self._engine.renderer.mm_processor_cache is None:
             self.preparer.share(self._engine.renderer)
@@ -93,7 +99,7 @@ class VllmEngine:
         except Exception as error:  # the engine itself has not seen the request
             for mm_hash in sent:
                 self._engine.renderer.mm_processor_cache.invalidate(mm_hash)
-            raise row_error(error) from error
+            self._refusals.append(Refusal(engine_input.id, row_error(error)))
 
     def _without_known_media(self, payload: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """A copy of a payload without the media that the core process has; hashes of those that it will get now."""
@@ -112,16 +118,17 @@ class VllmEngine:
                     sent.append(mm_hash)
         return {**payload, "mm_kwargs": MultiModalKwargsItems(items)}, sent
 
-    def poll(self) -> list[Reply]:
+    def poll(self) -> list[Reply | Refusal]:
         """See `Engine.poll`. One engine step, so that new requests can join between steps."""
+        refusals, self._refusals = self._refusals, []
         if not self._engine.has_unfinished_requests():
-            return []
+            return refusals
         try:
             outputs = self._engine.step()
         except Exception as error:  # after an error inside a step the engine's state is lost
             raise EngineError("engine_dead", f"vLLM died: {type(error).__name__}: {error}") from error
         self.steps += bool(outputs)
-        return [self._reply(output) for output in outputs if output.finished]
+        return [*refusals, *(self._reply(output) for output in outputs if output.finished)]
 
     def stop(self) -> None:
         """See `Engine.stop`."""

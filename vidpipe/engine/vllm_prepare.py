@@ -96,7 +96,7 @@ class Renderer:
                 if payload is None:
                     payload = self._render(request, ids, identity)
                     first = first or (ids, payload)
-                inputs.append(self._input(request, payload))
+                inputs.append(self._input(request, payload, identity))
             except RowError as error:
                 inputs.append(error)
         return Prepared(tuple(inputs), 0 if first is None else _media_bytes(first[1]))
@@ -141,7 +141,7 @@ class Renderer:
             return None
         return {**rendered, "prompt_token_ids": expanded[:head] + others[slot + 1 :]}
 
-    def _input(self, request: Request, payload: dict[str, Any]) -> EngineInput:
+    def _input(self, request: Request, payload: dict[str, Any], identity: str) -> EngineInput:
         tokens = len(payload["prompt_token_ids"])
         if tokens >= self._context:
             raise RowError(
@@ -150,7 +150,7 @@ class Renderer:
                 f"{self._context}. Show fewer or smaller frames (sampling), or raise engine.args.max_model_len.",
             )
         vision_token_id = None if request.video is None else self._token_id(request.video.vision_word)
-        return EngineInput(request.id, request.generation, tokens, payload, vision_token_id)
+        return EngineInput(request.id, request.generation, tokens, payload, vision_token_id, identity)
 
 
 _renderers: dict[str, Renderer] = {}
