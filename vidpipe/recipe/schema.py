@@ -84,6 +84,8 @@ class EngineSection(Section):
     """CUDA graphs for the vision encoder; `auto` uses them where they are known to help."""
     data_parallel: Annotated[int, Field(ge=1)] = 1
     """Engines that one run starts on this host, each with devices of its own; one feed serves them all."""
+    unknown_version: Literal["warn", "refuse"] = "refuse"
+    """With a vLLM version that a needed repair was not tested with: repair it all the same and say so, or refuse."""
     args: dict[str, Any] = Field(default_factory=dict)
     """Handed to vLLM's `EngineArgs` as they are (`fake`: the script)."""
 
