@@ -13,14 +13,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from pydantic import Field
 
-<<<<<<< HEAD
-from vidpipe.engine.interface import Capabilities, EngineInput, Prepared, Refusal, Reply, Request
-=======
-from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Prepared, Reply, Request
->>>>>>> pruning
+from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Prepared, Refusal, Reply, Request
 from vidpipe.errors import EngineError, RowError
 from vidpipe.recipe.schema import EngineSection, Model, Section
 
@@ -63,21 +58,21 @@ class Script(Section):
 
 
 class FakePreparer:
-    """The payload of an input is its prompt, and the clip's pixels as they are."""
+    """The payload of an input is its prompt, and the pixels of its media as they are."""
 
     def warm_up(self) -> None:
         """See `Preparer.warm_up`."""
 
-    def prepare(self, requests: Sequence[Request], identity: str) -> Prepared:
+    def prepare(self, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
         """See `Preparer.prepare`."""
-        video = requests[0].video
-        pixels = np.empty(0, np.uint8) if video is None else video.pixels
+        pixels = tuple(medium.pixels for medium in requests[0].media)
         prompts = [json.dumps(request.messages).encode() for request in requests]
+        clip = " ".join(identities)
         inputs = (
-            EngineInput(request.id, request.generation, len(prompt), (prompt, pixels), clip=identity)
+            EngineInput(request.id, request.generation, len(prompt), (prompt, pixels), clip=clip)
             for request, prompt in zip(requests, prompts, strict=True)
         )
-        return Prepared(tuple(inputs), pixels.nbytes)
+        return Prepared(tuple(inputs), sum(medium.nbytes for medium in pixels))
 
 
 class FakeEngine:
@@ -111,7 +106,7 @@ class FakeEngine:
             self._refusals.append(Refusal(engine_input.id, RowError(kind, f"the script refuses {engine_input.id}")))
             return
         if self._script.refuse_same_media:
-            media = hashlib.sha256(engine_input.payload[1]).hexdigest()
+            media = hashlib.sha256(b"".join(engine_input.payload[1])).hexdigest()
             if media in self._media:
                 error = RowError("bad_value", "AssertionError: a cached item is missing")
                 self._refusals.append(Refusal(engine_input.id, error))

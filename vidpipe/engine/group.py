@@ -15,7 +15,7 @@ import time
 from collections import OrderedDict
 
 from vidpipe.engine.devices import environments_of
-from vidpipe.engine.interface import Capabilities, Engine, EngineInput, Preparer, Refusal, Reply
+from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, Engine, EngineInput, Preparer, Refusal, Reply
 from vidpipe.engine.member import Member, Message
 from vidpipe.errors import EngineError
 from vidpipe.recipe.schema import EngineSection, Model
@@ -33,6 +33,7 @@ class EngineGroup:
         model: The recipe's model.
         settings: The recipe's engine section.
         checkpoint: Path or hub name of the checkpoint, resolved.
+        demands: What else the run asks for.
 
     Raises:
         CapabilityError: not enough devices.
@@ -45,10 +46,12 @@ class EngineGroup:
     kv_tokens: int | None = None
     steps = 0
 
-    def __init__(self, single: Engine, model: Model, settings: EngineSection, checkpoint: str) -> None:
+    def __init__(
+        self, single: Engine, model: Model, settings: EngineSection, checkpoint: str, demands: Demands = NO_DEMANDS
+    ) -> None:
         self.version, self.capabilities, self.preparer = single.version, single.capabilities, single.preparer
         self._environments = environments_of(settings)
-        self._spec = (model, settings.model_copy(update={"data_parallel": 1}), checkpoint)
+        self._spec = (model, settings.model_copy(update={"data_parallel": 1}), checkpoint, demands)
         self._members: list[Member] = []
         self._inbox: queue.SimpleQueue[tuple[Member, Message]] = queue.SimpleQueue()
         self._member_of_clip: OrderedDict[str, Member] = OrderedDict()

@@ -27,14 +27,9 @@ def make_engine(model: Model, settings: EngineSection, checkpoint: str, demands:
     if settings.name not in ENGINES:
         raise CapabilityError(f"engine {settings.name!r} is not known. Known: {', '.join(ENGINES)}.")
     module, _, attribute = ENGINES[settings.name].partition(":")
-<<<<<<< HEAD
-    engine: Engine = getattr(import_module(module), attribute)(model, settings, checkpoint)
+    engine: Engine = getattr(import_module(module), attribute)(model, settings, checkpoint, demands)
     if settings.data_parallel == 1:
         return engine
     from vidpipe.engine.group import EngineGroup
 
-    return EngineGroup(engine, model, settings, checkpoint)
-=======
-    engine: Engine = getattr(import_module(module), attribute)(model, settings, checkpoint, demands)
-    return engine
->>>>>>> pruning
+    return EngineGroup(engine, model, settings, checkpoint, demands)

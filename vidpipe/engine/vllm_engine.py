@@ -13,13 +13,9 @@ from typing import Any
 import numpy as np
 
 from vidpipe.engine import vllm_environment
-<<<<<<< HEAD
 from vidpipe.engine.compile_cache import compiling
-from vidpipe.engine.interface import Capabilities, EngineInput, Refusal, Reply
-=======
-from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Reply
+from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Refusal, Reply
 from vidpipe.engine.vllm_plugin.run import PluginRun
->>>>>>> pruning
 from vidpipe.engine.vllm_prepare import VllmPreparer, row_error
 from vidpipe.errors import CapabilityError, EngineError
 from vidpipe.recipe.schema import EngineSection, Generation, Model
@@ -54,7 +50,7 @@ class VllmEngine:
         for key in OWNED_ARGS.keys() & settings.args.keys():
             raise CapabilityError(f"engine.args.{key} would contradict the recipe. Say it with {OWNED_ARGS[key]}.")
         arguments: dict[str, Any] = {
-            "limit_mm_per_prompt": {"video": 1, "image": 0},
+            "limit_mm_per_prompt": {"video": demands.most_videos, "image": demands.most_images},
             "disable_log_stats": False,  # the times of each request come from them
             "enforce_eager": vllm_environment.is_cpu_build(),
             "seed": 0,
@@ -81,19 +77,15 @@ class VllmEngine:
             from vllm import EngineArgs
             from vllm.v1.engine.llm_engine import LLMEngine
 
-<<<<<<< HEAD
+            self._plugin.begin()
             with compiling(self.version, self._arguments):
                 self._engine = LLMEngine.from_engine_args(EngineArgs(**self._arguments))
-=======
-            self._plugin.begin()
-            self._engine = LLMEngine.from_engine_args(EngineArgs(**self._arguments))
             self._plugin.verify(self._engine)
         except (CapabilityError, EngineError):
             raise
->>>>>>> pruning
         except Exception as error:  # whatever a third-party engine raises while it starts
             raise EngineError("engine_start", f"vLLM cannot start: {type(error).__name__}: {error}") from error
-        self._vision_ids: dict[str, int] = {}
+        self._vision_ids: dict[str, tuple[int, ...]] = {}
         self._refusals: list[Reply | Refusal] = []
         cache = self._engine.vllm_config.cache_config
         self.kv_tokens = cache.num_gpu_blocks * cache.block_size if cache.num_gpu_blocks else None
@@ -112,8 +104,7 @@ class VllmEngine:
         payload, sent = self._without_known_media(engine_input.payload)
         try:
             self._engine.add_request(engine_input.id, payload, _sampling_params(engine_input.generation))
-            if engine_input.vision_token_id is not None:
-                self._vision_ids[engine_input.id] = engine_input.vision_token_id
+            self._vision_ids[engine_input.id] = engine_input.vision_token_ids
         except EngineDeadError as error:
             raise EngineError("engine_dead", f"vLLM died: {error}") from error
         except Exception as error:  # the engine itself has not seen the request
@@ -162,8 +153,7 @@ class VllmEngine:
         if completion is not None and completion.finish_reason in UNFINISHED:
             completion = None
         times = output.metrics
-        vision_id = self._vision_ids.pop(output.request_id, None)
-        kept = 0 if vision_id is None else int(np.count_nonzero(ids == vision_id))
+        vision_ids = self._vision_ids.pop(output.request_id, ())
         return Reply(
             id=output.request_id,
             text=None if completion is None else completion.text,
@@ -171,7 +161,7 @@ class VllmEngine:
             prompt_sha=hashlib.sha256(ids.tobytes()).hexdigest(),
             tokens_in=len(ids),
             tokens_out=0 if completion is None else len(completion.token_ids),
-            vision_tokens_kept=kept,
+            vision_tokens_kept=int(np.isin(ids, vision_ids).sum()),
             queue_s=None if times is None else max(0.0, times.scheduled_ts - times.queued_ts),
             engine_s=None if times is None else max(0.0, times.last_token_ts - times.scheduled_ts),
         )
