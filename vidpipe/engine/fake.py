@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from vidpipe.engine.interface import Capabilities, EngineInput, Prepared, Reply, Request
+from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Prepared, Reply, Request
 from vidpipe.errors import EngineError, RowError
 from vidpipe.recipe.schema import EngineSection, Model, Section
 
@@ -81,7 +81,7 @@ class FakeEngine:
     capabilities = Capabilities()
     preparer = FakePreparer()
 
-    def __init__(self, model: Model, settings: EngineSection, checkpoint: str) -> None:
+    def __init__(self, model: Model, settings: EngineSection, checkpoint: str, demands: Demands = NO_DEMANDS) -> None:
         self._script = Script.model_validate(settings.args)
         self._waiting: dict[str, EngineInput] = {}
         self._order = list(self._script.order)

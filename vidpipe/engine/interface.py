@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vidpipe.errors import RowError
-from vidpipe.recipe.schema import EngineSection, Generation, Model
+from vidpipe.recipe.schema import EngineSection, Generation, Model, Pruning
 
 Message = dict[str, Any]
 """One turn in the form chat templates take: `{"role": ..., "content": [{"type": "text", "text": ...}, ...]}`."""
@@ -113,6 +113,18 @@ class Capabilities:
     """Whether preparing in worker processes pays here; the default of `feed.prepare`."""
 
 
+@dataclass(frozen=True)
+class Demands:
+    """What a run asks of its engine beside the recipe's `model` and `engine`."""
+
+    pruning: Pruning | None = None
+    architectures: tuple[str, ...] = ()
+    """The words in the checkpoint's `architectures`."""
+
+
+NO_DEMANDS = Demands()
+
+
 class Engine(Protocol):
     """One engine. Not thread-safe; `poll` may block for one step."""
 
@@ -127,7 +139,9 @@ class Engine(Protocol):
     steps: int
     """Grows whenever it has computed something; a watchdog looks at it."""
 
-    def __init__(self, model: Model, settings: EngineSection, checkpoint: str) -> None: ...
+    def __init__(
+        self, model: Model, settings: EngineSection, checkpoint: str, demands: Demands = NO_DEMANDS
+    ) -> None: ...
 
     def start(self) -> None:
         """Load the model.

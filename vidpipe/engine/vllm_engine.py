@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from vidpipe.engine import vllm_environment
-from vidpipe.engine.interface import Capabilities, EngineInput, Reply
+from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Reply
+from vidpipe.engine.vllm_plugin.run import PluginRun
 from vidpipe.engine.vllm_prepare import VllmPreparer, row_error
 from vidpipe.errors import CapabilityError, EngineError
 from vidpipe.recipe.schema import EngineSection, Generation, Model
@@ -39,7 +40,7 @@ class VllmEngine:
     batch_rows = 0
     steps = 0
 
-    def __init__(self, model: Model, settings: EngineSection, checkpoint: str) -> None:
+    def __init__(self, model: Model, settings: EngineSection, checkpoint: str, demands: Demands = NO_DEMANDS) -> None:
         name, version = vllm_environment.installed()
         self.version = f"{name} {version}"
         # The CPU build computes on the cores that workers would use, and importing it there costs 7 s and 1 GB each.
@@ -56,6 +57,13 @@ class VllmEngine:
             arguments["mm_processor_cache_gb"] = 0  # no core process that should keep media: see `submit`
         arguments |= settings.args
         arguments |= {"model": checkpoint, "trust_remote_code": model.trust_remote_code}
+        if demands.pruning is not None:
+            arguments |= {
+                "video_pruning_method": demands.pruning.method,
+                "video_pruning_rate": demands.pruning.rate,
+            }
+        self._plugin = PluginRun(demands, settings)
+        arguments |= self._plugin.engine_arguments()
         self._arguments = arguments
         # Each clip is prepared once, and a hit in this cache would leave its data out.
         self.preparer = VllmPreparer(checkpoint, {**arguments, "mm_processor_cache_gb": 0})
@@ -67,7 +75,11 @@ class VllmEngine:
             from vllm import EngineArgs
             from vllm.v1.engine.llm_engine import LLMEngine
 
+            self._plugin.begin()
             self._engine = LLMEngine.from_engine_args(EngineArgs(**self._arguments))
+            self._plugin.verify(self._engine)
+        except (CapabilityError, EngineError):
+            raise
         except Exception as error:  # whatever a third-party engine raises while it starts
             raise EngineError("engine_start", f"vLLM cannot start: {type(error).__name__}: {error}") from error
         self._vision_ids: dict[str, int] = {}

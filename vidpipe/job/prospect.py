@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vidpipe.engine.checkpoint import Checkpoint, read_checkpoint
+from vidpipe.engine.interface import Demands
 from vidpipe.errors import RecipeError
 from vidpipe.job.impossible import refuse_impossible, with_engine_args
 from vidpipe.job.prepare import ClipReader
@@ -36,6 +37,11 @@ class Prospect:
         """The recipe itself."""
         return self.loaded.recipe
 
+    @property
+    def demands(self) -> Demands:
+        """What the engine must be told beside the recipe's own sections for it."""
+        return Demands(self.recipe.pruning, tuple(self.checkpoint.config.get("architectures") or ()))
+
     def plan(self, rows: Iterable[Row | BadRow]) -> Plan:
         """The plan for some of the manifest's rows."""
         return make_plan(rows, self.recipe, self.family, self.checkpoint.processor(self.family))
@@ -56,7 +62,7 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
     checkpoint = read_checkpoint(recipe.model.path, folder)
     path = recipe.model.path
     family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)
-    refuse_impossible(recipe, family)
+    refuse_impossible(recipe, family, checkpoint.config.get("architectures") or ())
     recipe = with_engine_args(recipe, family)
     family.complete(recipe.sampling, checkpoint.processor(family))
     manifest_path = folder / Path(recipe.manifest).expanduser()

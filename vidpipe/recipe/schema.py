@@ -82,6 +82,8 @@ class EngineSection(Section):
     """`vllm`: the CUDA or the CPU build, whichever is installed. `fake`: replies by a script, for tests."""
     encoder_graphs: Literal["auto", "on", "off"] = "auto"
     """CUDA graphs for the vision encoder; `auto` uses them where they are known to help."""
+    unknown_version: Literal["warn", "refuse"] = "refuse"
+    """With a vLLM version that a needed repair was not tested with: repair it all the same and say so, or refuse."""
     args: dict[str, Any] = Field(default_factory=dict)
     """Handed to vLLM's `EngineArgs` as they are (`fake`: the script)."""
 
