@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Prepared, Reply, Request
+from vidpipe.engine.interface import (
+    NO_DEMANDS,
+    Capabilities,
+    Demands,
+    EngineInput,
+    Prepared,
+    Reply,
+    Request,
+    WantedGraphs,
+)
 from vidpipe.errors import EngineError, RowError
 from vidpipe.recipe.schema import EngineSection, Model, Section
 
@@ -90,7 +99,7 @@ class FakeEngine:
         self.steps = 0
         self._media: set[str] = set()
 
-    def start(self) -> None:
+    def start(self, graphs: WantedGraphs | None = None) -> None:
         """See `Engine.start`."""
         time.sleep(self._script.seconds_to_start)
         if self._script.fail_start:
@@ -130,6 +139,9 @@ class FakeEngine:
         self.steps += 1
         reply = self._last[request.id] = self._reply(request)
         return [reply]
+
+    def encoder_report(self) -> None:
+        """See `Engine.encoder_report`: there is no encoder."""
 
     def stop(self) -> None:
         """See `Engine.stop`."""

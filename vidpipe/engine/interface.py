@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vidpipe.errors import RowError
+from vidpipe.plan.graph_packing import Graphs
 from vidpipe.recipe.schema import EngineSection, Generation, Model, Pruning
 
 Message = dict[str, Any]
@@ -114,12 +115,23 @@ class Capabilities:
 
 
 @dataclass(frozen=True)
+class WantedGraphs:
+    """CUDA graphs for the vision encoder."""
+
+    graphs: Graphs
+    always: bool
+    """Whether they are wanted wherever they fit; else where a measurement at the start finds them faster."""
+
+
+@dataclass(frozen=True)
 class Demands:
     """What a run asks of its engine beside the recipe's `model` and `engine`."""
 
     pruning: Pruning | None = None
     architectures: tuple[str, ...] = ()
     """The words in the checkpoint's `architectures`."""
+    graphs: WantedGraphs | None = None
+    """Graphs for the vision encoder; None without any."""
 
 
 NO_DEMANDS = Demands()
@@ -143,8 +155,11 @@ class Engine(Protocol):
         self, model: Model, settings: EngineSection, checkpoint: str, demands: Demands = NO_DEMANDS
     ) -> None: ...
 
-    def start(self) -> None:
+    def start(self, graphs: WantedGraphs | None = None) -> None:
         """Load the model.
+
+        Args:
+            graphs: Of the vision encoder; planned later than the engine is made.
 
         Raises:
             EngineError: `engine_start`.
@@ -160,6 +175,13 @@ class Engine(Protocol):
 
     def poll(self) -> list[Reply]:
         """Replies that have become ready; empty when none has, without waiting for one.
+
+        Raises:
+            EngineError: `engine_dead`.
+        """
+
+    def encoder_report(self) -> dict[str, Any] | None:
+        """What the vision encoder did since `start`, by the engine's own counters; None where nothing counts.
 
         Raises:
             EngineError: `engine_dead`.

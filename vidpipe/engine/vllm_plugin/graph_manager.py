@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Any
 
 from vidpipe.engine.vllm_plugin import graph_run
+from vidpipe.engine.vllm_plugin.encoder_counters import counters, timed
 from vidpipe.plan.graph_packing import pack
 
 _REPLACED = "_vidpipe_upstream"
@@ -35,38 +36,44 @@ def is_patched(manager: Any) -> bool:
     return all(hasattr(getattr(manager, name), _REPLACED) for name in ("_execute_local", "_run_budget_graph"))
 
 
-def _is_ours(manager: Any) -> bool:
-    return hasattr(manager.model, "encoder_items")
+def _run_of(manager: Any) -> graph_run.GraphRun | None:
+    """The run whose graphs the manager has; None for a model class that is not ours."""
+    return graph_run.current() if hasattr(manager.model, "encoder_items") else None
 
 
 def _dividing(upstream: Any) -> Any:
     @wraps(upstream)
     def execute_local(self: Any, mm_kwargs: dict[str, Any]) -> list[Any]:
         """Rows of each item, in the call's order; the call divided as `plan.graph_packing.pack` says."""
-        if not _is_ours(self):
+        run = _run_of(self)
+        if run is None:
             outputs: list[Any] = upstream(self, mm_kwargs)
             return outputs
-        run = graph_run.current()
-        items = self.model.encoder_items(mm_kwargs)
-        run.counters.calls += 1
-        tokens = [item.tokens for item in items]
-        found: dict[int, Any] = {}
-        for part in pack(items, run.graphs, run.costs):
-            indices = sorted(part.items)
-            chosen, axis_keys = self._select_items(mm_kwargs, indices)
-            if part.graph is None:
-                output = self.model.encoder_eager_forward(chosen)
-                self.graph_misses += len(indices)
-                run.counters.misses += len(indices)
-                run.counters.eager_tokens += part.tokens
-            else:
-                output = self._run_budget_graph(chosen, run.graphs.graphs[part.graph].tokens, axis_keys=axis_keys)
-            self.model.postprocess_encoder_output(
-                {"default": output}, indices, tokens, found, clone=True, batch_mm_kwargs=chosen
-            )
-        return [found[i] for i in range(len(items))]
+        counters.calls += 1
+        with timed():
+            return _divided(self, run, mm_kwargs)
 
     return execute_local
+
+
+def _divided(manager: Any, run: graph_run.GraphRun, mm_kwargs: dict[str, Any]) -> list[Any]:
+    items = manager.model.encoder_items(mm_kwargs)
+    tokens = [item.tokens for item in items]
+    found: dict[int, Any] = {}
+    for part in pack(items, run.graphs, run.costs):
+        indices = sorted(part.items)
+        chosen, axis_keys = manager._select_items(mm_kwargs, indices)
+        if part.graph is None:
+            output = manager.model.encoder_eager_forward(chosen)
+            manager.graph_misses += len(indices)
+            counters.misses += len(indices)
+            counters.eager_tokens += part.tokens
+        else:
+            output = manager._run_budget_graph(chosen, run.graphs.graphs[part.graph].tokens, axis_keys=axis_keys)
+        manager.model.postprocess_encoder_output(
+            {"default": output}, indices, tokens, found, clone=True, batch_mm_kwargs=chosen
+        )
+    return [found[i] for i in range(len(items))]
 
 
 def _guarded(upstream: Any) -> Any:
@@ -75,21 +82,21 @@ def _guarded(upstream: Any) -> Any:
         self: Any, mm_kwargs: dict[str, Any], token_budget: int, path: str = "default", axis_keys: tuple[Any, ...] = ()
     ) -> Any:
         """Upstream's replay, or a run without a graph where the captured one would overrun or compute wrong rows."""
-        if not _is_ours(self):
+        run = _run_of(self)
+        if run is None:
             return upstream(self, mm_kwargs, token_budget, path, axis_keys)
-        run = graph_run.current()
         items = self.model.encoder_items(mm_kwargs)
         count, tokens = len(items), sum(item.tokens for item in items)
         if not graph_run.takes(run.graph_of(token_budget), items, run.graphs.max_items):
             self.graph_misses += count
-            run.counters.misses += count
-            run.counters.overruns += count
-            run.counters.eager_tokens += tokens
+            counters.misses += count
+            counters.overruns += count
+            counters.eager_tokens += tokens
             return self.model.encoder_eager_forward(mm_kwargs, path=path)
         output = upstream(self, mm_kwargs, token_budget, path, axis_keys)
-        run.counters.hits += count
-        run.counters.captured_tokens += token_budget
-        run.counters.used_tokens += tokens
+        counters.hits += count
+        counters.captured_tokens += token_budget
+        counters.used_tokens += tokens
         return output
 
     return run_budget_graph
@@ -106,8 +113,7 @@ def _measured(upstream: Any) -> Any:
         free, started = accelerator.get_memory_info()[0], time.perf_counter()
         upstream(self, graph_pool)
         accelerator.synchronize()
-        if _is_ours(self):
-            counters = graph_run.current().counters
+        if _run_of(self) is not None:
             counters.capture_s = time.perf_counter() - started
             counters.capture_bytes = free - accelerator.get_memory_info()[0]
 

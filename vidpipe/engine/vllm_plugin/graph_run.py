@@ -1,41 +1,17 @@
-"""What one vLLM process knows of a run's encoder graphs: which were wanted, what they cost, what they did."""
+"""What one vLLM process knows of a run's encoder graphs: which were captured for what, and what they cost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass
 from typing import Any
 
+from vidpipe.engine.vllm_plugin import settings
 from vidpipe.plan.graph_packing import Costs, EncoderItem, Graph, Graphs
 from vidpipe.plan.graph_proposal import token_costs
 
-
-@dataclass
-class Counters:
-    """Since the run began; all but the last two are set back by `reset`."""
-
-    calls: int = 0
-    """Of the graph manager."""
-    hits: int = 0
-    """Items that went through a graph."""
-    misses: int = 0
-    """Items that went to the manager and ran without one."""
-    overruns: int = 0
-    """Of the misses, those that upstream would have crashed on or computed wrong."""
-    captured_tokens: int = 0
-    """Tokens that replays computed."""
-    used_tokens: int = 0
-    """Of those, tokens that were asked for."""
-    eager_tokens: int = 0
-    """Tokens of the misses."""
-    capture_s: float = 0.0
-    capture_bytes: int = 0
-
-    def reset(self) -> None:
-        """Forget what the engine did to warm up."""
-        for counter in fields(self):
-            if not counter.name.startswith("capture_"):
-                setattr(self, counter.name, 0)
+NAME = "encoder_graphs"
+"""Of the repair, under which the settings hold the graphs."""
 
 
 @dataclass
@@ -44,7 +20,7 @@ class GraphRun:
 
     graphs: Graphs
     costs: Costs
-    counters: Counters = field(default_factory=Counters)
+    """Foretold in tokens, or measured in seconds at the engine's start."""
 
     def graph_of(self, tokens: int) -> Graph:
         """The graph with that budget."""
@@ -53,34 +29,46 @@ class GraphRun:
 
 @dataclass
 class _Process:
+    options: Mapping[str, Any] | None = None
     run: GraphRun | None = None
 
 
 _process = _Process()
 
 
-def current() -> GraphRun:
-    """The graphs of this process.
+def current() -> GraphRun | None:
+    """The graphs of this process, as the settings say; None if the run asked for none.
 
-    Raises:
-        RuntimeError: no run asked for any.
+    Read anew when the settings have changed: a process may have one engine after another.
     """
-    if _process.run is None:
-        raise RuntimeError("this process was not told of any encoder graphs")
+    told = settings.read()
+    options = None if told is None else told.repairs.get(NAME)
+    if options != _process.options:
+        _process.options, _process.run = options, None if options is None else _made(options)
     return _process.run
 
 
-def begin(options: Mapping[str, Any]) -> None:
-    """Set the graphs of this process, from what `options_for` gave."""
+def required() -> GraphRun:
+    """The graphs of this process.
+
+    Raises:
+        RuntimeError: there are none.
+    """
+    run = current()
+    if run is None:
+        raise RuntimeError("this process was told of no encoder graphs")
+    return run
+
+
+def _made(options: Mapping[str, Any]) -> GraphRun:
     graphs = Graphs(
         tuple(Graph(*numbers) for numbers in options["graphs"]), options["max_items"], options["eager_tokens"]
     )
-    budgets = [graph.tokens for graph in graphs.graphs]
-    _process.run = GraphRun(graphs, token_costs(budgets, always=options["always"]))
+    return GraphRun(graphs, token_costs([graph.tokens for graph in graphs.graphs], always=options["always"]))
 
 
 def options_for(graphs: Graphs, *, always: bool) -> dict[str, Any]:
-    """`graphs` as JSON, for `begin`.
+    """`graphs` as JSON, for the settings.
 
     Args:
         graphs: Of the plan.
@@ -102,8 +90,3 @@ def takes(graph: Graph, items: Sequence[EncoderItem], max_items: int) -> bool:
         and sum(item.sequences for item in items) <= graph.sequences
         and all(item.patches_per_sequence <= graph.patches_per_sequence for item in items)
     )
-
-
-def report() -> dict[str, Any] | None:
-    """The counters of this process; None if no run asked for graphs."""
-    return None if _process.run is None else asdict(_process.run.counters)

@@ -40,7 +40,7 @@ class GraphedEncoder:
 
     def get_max_frames_per_video(self: Any) -> int:
         """Upstream derives it from the largest image; here the run's plan says."""
-        return max((graph.sequences for graph in graph_run.current().graphs.graphs), default=1)
+        return max((graph.sequences for graph in graph_run.required().graphs.graphs), default=1)
 
     def get_encoder_cudagraph_item_specs(self: Any, mm_kwargs: dict[str, Any]) -> list[EncoderItemSpec]:
         """Sizes of a batch's items."""
@@ -59,7 +59,7 @@ def graphed_config(config: Any, attention_backend: Any) -> Any:
 
 def capture_plan(token_budget: int, merge: int, device: Any) -> tuple[Graph, list[list[int]], Any]:
     """The graph to capture, a grid with exactly its rows, and borders as long as it may need."""
-    graph = graph_run.current().graph_of(token_budget)
+    graph = graph_run.required().graph_of(token_budget)
     return graph, capture_grid(token_budget, merge), capture_borders(graph, merge, device)
 
 

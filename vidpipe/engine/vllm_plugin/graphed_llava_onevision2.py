@@ -52,7 +52,9 @@ class _Batch:
 
 
 class GraphedLlavaOnevision2(
-    GraphedEncoder, LlavaOnevision2ForConditionalGeneration, SupportsEncoderCudaGraph  # type: ignore[misc]
+    GraphedEncoder,
+    LlavaOnevision2ForConditionalGeneration,  # type: ignore[misc]
+    SupportsEncoderCudaGraph,  # type: ignore[misc]
 ):
     """Registered in place of `LlavaOnevision2ForConditionalGeneration`."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from vllm.model_executor.models.utils import scatter_output_slices
 from vllm.v1.worker.encoder_cudagraph_defs import EncoderCudaGraphCaptureInputs, EncoderCudaGraphReplayBuffers
 
 from vidpipe.engine.vllm_plugin.graphed_encoder import GraphedEncoder, capture_plan, sample_grid, slices_of
@@ -122,7 +123,7 @@ class GraphedQwen3(GraphedEncoder):
         Pruning copies the rows it keeps, so the graph's output is free for the next replay.
         """
         if not self.is_multimodal_pruning_enabled:
-            super().postprocess_encoder_output(outputs, indices, per_item_out_tokens, dest, clone, batch_mm_kwargs)
+            scatter_output_slices(outputs["default"], indices, per_item_out_tokens, dest, clone)
             return
         assert batch_mm_kwargs is not None
         counts = [per_item_out_tokens[i] for i in indices]
