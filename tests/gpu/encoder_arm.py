@@ -48,10 +48,10 @@ class Arm:
 ARMS = {
     "auto": Arm("auto"),
     "pruning_0.5_auto": Arm("auto", 0.5),
-    "default_frames": Arm("default_frames"),
+    "default": Arm("default"),
     "on": Arm("on"),
     "pruning_0.75_auto": Arm("auto", 0.75),
-    "default": Arm("default"),
+    "default_frames": Arm("default_frames"),
     "eager": Arm("none"),
 }
 """In the order of their worth. `default` is expected to crash: vLLM's packer overruns its own graphs."""
@@ -118,8 +118,9 @@ class Runs:
             from tests.plugin import stub_graphs
 
             stub_graphs.install(self._llm)  # shows that the script works, and nothing of speed
-            if arm.graphs == "auto":
-                wanted = dataclasses.replace(engine._demands.graphs, always=False)
+            planned = engine._demands.graphs
+            if arm.graphs == "auto" and planned is not None:
+                wanted = dataclasses.replace(planned, always=False)
                 engine._timings = vllm_graphs.settle(self._llm, wanted)
         self._manager = _get_manager(self._worker)
         if self._manager is not None:

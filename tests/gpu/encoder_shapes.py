@@ -1,4 +1,4 @@
-"""Model shapes and videos of `encoder.py`: folders without weights, made-up frames of sizes that no resize rule changes."""
+"""Model shapes and videos of `encoder.py`: folders without weights; frames of noise, of sizes that stay as they are."""
 
 from __future__ import annotations
 

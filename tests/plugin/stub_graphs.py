@@ -17,7 +17,8 @@ class StubGraph:
 
     def __init__(self, model: Any, budget: int, values: dict[str, Any]) -> None:
         self.model, self.token_budget, self.input_buffers = model, budget, values
-        self.graph, self.axis_keys, self.output_buffer = self, (), None
+        self.graph, self.axis_keys = self, ()
+        self.output_buffer = torch.empty(0)
 
     def replay(self) -> None:
         borders = self.input_buffers["cu_seqlens"]
