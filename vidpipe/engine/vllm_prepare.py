@@ -19,6 +19,7 @@ from vidpipe.engine import vllm_environment
 from vidpipe.engine.interface import EngineInput, Prepared, Request
 from vidpipe.engine.prompt import PromptBuilder
 from vidpipe.errors import CapabilityError, EngineError, RowError, RowKind
+from vidpipe.pruning.counts import POSITION_FACTOR, positions_taken
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,9 @@ class Renderer:
         self._prompts = PromptBuilder(tokenizer, template)
         self._token_id: Callable[[str], int] = tokenizer.convert_tokens_to_ids
         self._context: int = config.max_model_len
+        self._pruned = bool(config.multimodal_config and config.multimodal_config.is_multimodal_pruning_enabled())
+        vision = getattr(config.hf_config, "vision_config", None)
+        self._merge: int = getattr(vision, "spatial_merge_size", 1)
 
     def prepare(self, requests: Sequence[Request], identity: str) -> Prepared:
         """See `Preparer.prepare`."""
@@ -150,7 +154,27 @@ class Renderer:
                 f"{self._context}. Show fewer or smaller frames (sampling), or raise engine.args.max_model_len.",
             )
         vision_token_id = None if request.video is None else self._token_id(request.video.vision_word)
+        if self._pruned and vision_token_id is not None:
+            self._refuse_positions(payload, vision_token_id, request.generation.max_tokens)
         return EngineInput(request.id, request.generation, tokens, payload, vision_token_id)
+
+    def _refuse_positions(self, payload: dict[str, Any], vision_token_id: int, answer_tokens: int) -> None:
+        """Refuse a pruned prompt whose positions vLLM has no table for: it would read beyond its end.
+
+        Raises:
+            RowError: `prompt_too_long`.
+        """
+        ids: list[int] = payload["prompt_token_ids"]
+        steps, height, width = payload["mm_kwargs"]["video"][0]["video_grid_thw"].data.tolist()
+        sides = height // self._merge, width // self._merge
+        taken = positions_taken(len(ids), ids.count(vision_token_id), steps, *sides) + answer_tokens
+        if taken > POSITION_FACTOR * self._context:
+            raise RowError(
+                "prompt_too_long",
+                f"the prompt has {len(ids)} tokens after pruning, but takes {taken} positions, and vLLM has "
+                f"{POSITION_FACTOR} x max_model_len {self._context}. Show fewer or smaller frames (sampling), or raise "
+                "engine.args.max_model_len.",
+            )
 
 
 _renderers: dict[str, Renderer] = {}

@@ -17,10 +17,11 @@ from vidpipe.engine.interface import Video
 from vidpipe.errors import MediaError
 from vidpipe.manifest.row import Row
 from vidpipe.models.clock import clock_of
-from vidpipe.models.family import Family, frames_to_add
+from vidpipe.models.family import Family, VideoLayout, frames_to_add
 from vidpipe.plan.clips import Clip
 from vidpipe.plan.cost import UNKNOWN_COST, clip_cost
-from vidpipe.recipe.schema import Recipe, Sampling
+from vidpipe.pruning.counts import account, positions_taken
+from vidpipe.recipe.schema import Pruning, Recipe, Sampling
 from vidpipe.record.row import FramesRecord, MediaRecord
 from vidpipe.video.cache import cached_timeline, default_index
 from vidpipe.video.decode import decode_frames
@@ -64,9 +65,20 @@ class Outlook:
     frames: int
     """Frames that the model will see; 0 if the header does not say."""
     vision_tokens: int
-    """What the family's rule gives for them."""
+    """What the family's rule gives for them, before pruning."""
+    kept_tokens: int
+    """What of that stands in the prompt."""
+    positions: int
+    """Positions that the clip alone takes, its texts left out; what is pruned takes them too."""
     media_bytes: int
     """Upper bound of what the clip takes, decoded and prepared."""
+
+
+def kept_tokens(layout: VideoLayout, pruning: Pruning | None) -> int:
+    """Vision tokens that the prompt will have of a video."""
+    if pruning is None:
+        return layout.vision_tokens
+    return account(layout.tokens_per_step, layout.grid_thw[0], pruning.method, pruning.rate).kept
 
 
 @dataclass(frozen=True)
@@ -93,12 +105,15 @@ class ClipReader:
             end_s = min(row.clip_end_s or math.inf, frames / header.fps)
             frames = round((end_s - (row.clip_start_s or 0.0)) * header.fps)
         if frames <= 0 or header.width <= 0 or header.height <= 0:
-            return Outlook(UNKNOWN_COST, header.duration_s, 0, 0, UNKNOWN_COST * BYTES_PER_PIXEL)
+            return Outlook(UNKNOWN_COST, header.duration_s, 0, 0, 0, 0, UNKNOWN_COST * BYTES_PER_PIXEL)
         count = len(self.family.choose_frames(frames, header.fps, sampling))
         layout = self.family.layout(count, header.width, header.height, sampling, self.processor)
         cost = clip_cost(count, *layout.size_wh)
         media_bytes = 3 * count * header.width * header.height + BYTES_PER_PIXEL * clip_cost(count + 1, *layout.size_wh)
-        return Outlook(cost, header.duration_s, count, layout.vision_tokens, media_bytes)
+        kept = kept_tokens(layout, self.recipe.pruning)
+        steps, *sides = layout.grid_thw
+        positions = positions_taken(0, 0, steps, *(side // layout.merge for side in sides))
+        return Outlook(cost, header.duration_s, count, layout.vision_tokens, kept, positions, media_bytes)
 
     def read(self, clip: Clip) -> PreparedClip:
         """Decode the frames that the model sees.

@@ -77,6 +77,9 @@ class PluginRun:
 
 
 def _check_entry_point() -> None:
+    """Before minutes are spent on a start that `verify` would end."""
+    if os.environ.get("VLLM_ENABLE_V1_MULTIPROCESSING") == "0":
+        return  # the worker is in this process
     if not plugin.is_installed():
         raise EngineError(
             "engine_start",
