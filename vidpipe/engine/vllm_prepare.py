@@ -136,14 +136,13 @@ class Renderer:
         """
         if rendered["type"] != "multimodal" or request.video is None:
             return None
-        slot = ids.index(self._token_id(request.video.slot_word))
-        tail = ids[slot + 1 :]
+        end = ids.index(self._token_id(request.video.slot_word)) + 2
         expanded: list[int] = rendered["prompt_token_ids"]
-        head = len(expanded) - len(tail)
+        head = len(expanded) - len(ids[end:])
         ends = [place.offset + place.length for items in rendered["mm_placeholders"].values() for place in items]
-        if others[: slot + 2] != ids[: slot + 2] or expanded[head:] != tail or max(ends) > head:
+        if others[:end] != ids[:end] or expanded[head:] != ids[end:] or max(ends) > head:
             return None
-        return {**rendered, "prompt_token_ids": expanded[:head] + others[slot + 1 :]}
+        return {**rendered, "prompt_token_ids": expanded[:head] + others[end:]}
 
     def _input(self, request: Request, payload: dict[str, Any]) -> EngineInput:
         tokens = len(payload["prompt_token_ids"])
