@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vidpipe.engine import vllm_environment
+from vidpipe.engine.ernie45_vl_frames import ARCHITECTURE, hand_over_frames_alone
 from vidpipe.engine.interface import EngineInput, Prepared, Request
 from vidpipe.engine.prompt import PromptBuilder
 from vidpipe.errors import CapabilityError, EngineError, RowError, RowKind
@@ -70,7 +71,7 @@ class Renderer:
     """A vLLM renderer and what is needed beside it.
 
     Raises:
-        CapabilityError: the checkpoint has no chat template.
+        CapabilityError: the checkpoint has no chat template, or a processor that draws times.
     """
 
     def __init__(self, vllm_renderer: Any) -> None:
@@ -80,6 +81,8 @@ class Renderer:
         template = resolve_chat_template(tokenizer, None, None, model_config=config)
         if template is None:
             raise CapabilityError(f"checkpoint {config.model} has no chat template; use an instruction-tuned one.")
+        if ARCHITECTURE in (config.hf_config.architectures or ()):
+            hand_over_frames_alone(vllm_renderer.mm_processor)
         self._renderer = vllm_renderer
         self._prompts = PromptBuilder(tokenizer, template)
         self._token_id: Callable[[str], int] = tokenizer.convert_tokens_to_ids

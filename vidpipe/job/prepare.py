@@ -25,6 +25,7 @@ from vidpipe.recipe.schema import Pruning, Recipe, Sampling
 from vidpipe.record.row import FramesRecord, MediaRecord
 from vidpipe.video.cache import cached_timeline, default_index
 from vidpipe.video.decode import decode_frames
+from vidpipe.video.draw import ROBOTO, draw_corner_texts
 from vidpipe.video.fetch import Sources
 from vidpipe.video.headers import read_header
 from vidpipe.video.media_path import media_path
@@ -164,13 +165,17 @@ class ClipReader:
         )
         height, width = pixels.shape[1:3]
         layout = self.family.layout(len(indices), width, height, sampling, self.processor)
+        sha = hashlib.sha256(np.ascontiguousarray(pixels).data).hexdigest()
+        if self.family.times_in == "pixels":
+            texts = self.family.time_texts(clock.times_s, sampling)
+            draw_corner_texts(pixels, texts, self.processor.get("font", ROBOTO))
         seen = SeenClip(
             frames=FramesRecord(
                 count=len(indices),
                 indices=indices.tolist(),
                 times_s=timeline.times_s[indices].tolist(),
                 size_wh=list(layout.size_wh),
-                sha=hashlib.sha256(np.ascontiguousarray(pixels).data).hexdigest(),
+                sha=sha,
             ),
             media=MediaRecord("ok_partial" if missing else "ok", missing, list(frames.notes)),
             vision_tokens=layout.vision_tokens,
