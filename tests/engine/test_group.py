@@ -17,6 +17,7 @@ import pytest
 
 from vidpipe.engine.compile_cache import compiling
 from vidpipe.engine.devices import VISIBLE, environments_of
+from vidpipe.engine.encoder_reports import together
 from vidpipe.engine.group import EngineGroup
 from vidpipe.engine.interface import EngineInput, Refusal, Reply
 from vidpipe.engine.registry import make_engine
@@ -163,3 +164,14 @@ def test_one_compiles_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert start_three(model="n") == 3, "the cache is warm"
     assert start_three(model="m") < 3, "the first one fills it"
     assert start_three(model="m") == 3
+
+
+def test_the_reports_of_encoders_are_summed() -> None:
+    graphs = {"budgets": [[64, 4, 32]], "hits": 3, "captured_tokens": 100, "used_tokens": 90, "padded_share": 0.1}
+    first = {"graphs": graphs, "pruning": {"kept_tokens": 5}}
+    second = {"graphs": {**graphs, "hits": 1, "used_tokens": 40}, "pruning": {"kept_tokens": 7}}
+    found = together([first, second])
+    assert found is not None and found["pruning"] == {"kept_tokens": 12}
+    assert found["graphs"] == {**graphs, "hits": 4, "captured_tokens": 200, "used_tokens": 130, "padded_share": 0.35}
+    assert together([{"graphs": None, "pruning": None}] * 2) == {"graphs": None, "pruning": None}
+    assert together([None, None]) is None

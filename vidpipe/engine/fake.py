@@ -15,7 +15,17 @@ from typing import Any
 
 from pydantic import Field
 
-from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Prepared, Refusal, Reply, Request
+from vidpipe.engine.interface import (
+    NO_DEMANDS,
+    Capabilities,
+    Demands,
+    EngineInput,
+    Prepared,
+    Refusal,
+    Reply,
+    Request,
+    WantedGraphs,
+)
 from vidpipe.errors import EngineError, RowError
 from vidpipe.recipe.schema import EngineSection, Model, Section
 
@@ -92,7 +102,7 @@ class FakeEngine:
         self.steps = 0
         self._media: set[str] = set()
 
-    def start(self) -> None:
+    def start(self, graphs: WantedGraphs | None = None) -> None:
         """See `Engine.start`."""
         time.sleep(self._script.seconds_to_start)
         if self._script.fail_start:
@@ -138,6 +148,9 @@ class FakeEngine:
         self.steps += 1
         reply = self._last[request.id] = self._reply(request)
         return [reply]
+
+    def encoder_report(self) -> None:
+        """See `Engine.encoder_report`: there is no encoder."""
 
     def stop(self) -> None:
         """See `Engine.stop`."""

@@ -13,9 +13,21 @@ from __future__ import annotations
 import queue
 import time
 from collections import OrderedDict
+from typing import Any
 
 from vidpipe.engine.devices import environments_of
-from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, Engine, EngineInput, Preparer, Refusal, Reply
+from vidpipe.engine.encoder_reports import together
+from vidpipe.engine.interface import (
+    NO_DEMANDS,
+    Capabilities,
+    Demands,
+    Engine,
+    EngineInput,
+    Preparer,
+    Refusal,
+    Reply,
+    WantedGraphs,
+)
 from vidpipe.engine.member import Member, Message
 from vidpipe.errors import EngineError
 from vidpipe.recipe.schema import EngineSection, Model
@@ -57,13 +69,13 @@ class EngineGroup:
         self._member_of_clip: OrderedDict[str, Member] = OrderedDict()
         self._death: EngineError | None = None
 
-    def start(self) -> None:
+    def start(self, graphs: WantedGraphs | None = None) -> None:
         """See `Engine.start`. All at once; where kernels are compiled, one compiles for all."""
         self._members = [
             Member(number, environment, self._inbox) for number, environment in enumerate(self._environments)
         ]
         for member in self._members:
-            member.send("start", *self._spec)
+            member.send("start", self._spec, graphs)
         while not all(member.ready for member in self._members):
             member, (kind, *values) = self._inbox.get()
             if kind != "ready":
@@ -94,6 +106,19 @@ class EngineGroup:
         if self._death is not None and not found:
             raise self._death
         return found
+
+    def encoder_report(self) -> dict[str, Any] | None:
+        """See `Engine.encoder_report`: of all engines together."""
+        for member in self._members:
+            member.send("report")
+        reports: list[dict[str, Any] | None] = []
+        while len(reports) < len(self._members):
+            member, (kind, *values) = self._inbox.get()
+            if kind == "report":
+                reports.append(values[0])
+            elif kind == "dead":
+                raise EngineError("engine_dead", f"engine {member.number} of {len(self._members)}: {values[0]}")
+        return together(reports)
 
     def stop(self) -> None:
         """See `Engine.stop`."""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vidpipe.errors import RowError
+from vidpipe.plan.graph_packing import Graphs
 from vidpipe.recipe.schema import EngineSection, Generation, Model, Pruning
 
 Message = dict[str, Any]
@@ -161,6 +162,15 @@ class Capabilities:
 
 
 @dataclass(frozen=True)
+class WantedGraphs:
+    """CUDA graphs for the vision encoder."""
+
+    graphs: Graphs
+    always: bool
+    """Whether they are wanted wherever they fit; else where a measurement at the start finds them faster."""
+
+
+@dataclass(frozen=True)
 class Demands:
     """What a run asks of its engine beside the recipe's `model` and `engine`."""
 
@@ -171,6 +181,8 @@ class Demands:
     """The most videos that a request will have."""
     most_images: int = 0
     """The most still images that a request will have."""
+    graphs: WantedGraphs | None = None
+    """Graphs for the vision encoder; None without any."""
 
 
 NO_DEMANDS = Demands()
@@ -202,8 +214,11 @@ class Engine(Protocol):
             demands: What else the run asks for.
         """
 
-    def start(self) -> None:
+    def start(self, graphs: WantedGraphs | None = None) -> None:
         """Load the model.
+
+        Args:
+            graphs: Of the vision encoder; planned later than the engine is made.
 
         Raises:
             EngineError: `engine_start`.
@@ -218,6 +233,13 @@ class Engine(Protocol):
 
     def poll(self) -> list[Reply | Refusal]:
         """What has become of requests since the last call; empty when nothing has.
+
+        Raises:
+            EngineError: `engine_dead`.
+        """
+
+    def encoder_report(self) -> dict[str, Any] | None:
+        """What the vision encoder did since `start`, by the engine's own counters; None where nothing counts.
 
         Raises:
             EngineError: `engine_dead`.

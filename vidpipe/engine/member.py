@@ -16,7 +16,7 @@ from typing import Any
 from vidpipe.video.channel import ChannelClosedError, receive, send
 
 Message = tuple[Any, ...]
-"""`("ready", batch_rows, kv_tokens)`, `("replies", [...])` or `("dead", why)`."""
+"""`("ready", batch_rows, kv_tokens)`, `("replies", [...])`, `("report", {...})` or `("dead", why)`."""
 STACKS_S = 1.0
 
 

@@ -31,9 +31,9 @@ def main() -> None:
     faulthandler.register(signal.SIGUSR1)  # stacks of an engine that does not end
     channel = socket.socket(fileno=int(sys.argv[1]))
     try:
-        _, *spec = receive(channel)
+        _, spec, graphs = receive(channel)
         engine = make_engine(*spec)
-        engine.start()
+        engine.start(graphs)
         send(channel, ("ready", engine.batch_rows, engine.kv_tokens))
         _serve(channel, engine)
         engine.stop()
@@ -53,6 +53,9 @@ def _serve(channel: socket.socket, engine: Engine) -> None:
             kind, *values = receive(channel)
             if kind == "stop":
                 return
+            if kind == "report":
+                send(channel, ("report", engine.encoder_report()))
+                continue
             engine.submit(values[0])
             in_flight += 1
         replies = engine.poll()

@@ -8,13 +8,14 @@ without a word. Here a bad request fails alone and finished rows come back one a
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from vidpipe.engine import vllm_environment
+from vidpipe.engine import vllm_environment, vllm_graphs
 from vidpipe.engine.compile_cache import compiling
-from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Refusal, Reply
+from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Refusal, Reply, WantedGraphs
 from vidpipe.engine.vllm_plugin.run import PluginRun
 from vidpipe.engine.vllm_prepare import VllmPreparer, row_error
 from vidpipe.errors import CapabilityError, EngineError
@@ -49,6 +50,7 @@ class VllmEngine:
         self.capabilities = Capabilities(prepare_in_workers=not vllm_environment.is_cpu_build())
         for key in OWNED_ARGS.keys() & settings.args.keys():
             raise CapabilityError(f"engine.args.{key} would contradict the recipe. Say it with {OWNED_ARGS[key]}.")
+        vllm_graphs.refuse_own_keys(settings.args)
         arguments: dict[str, Any] = {
             "limit_mm_per_prompt": {"video": demands.most_videos, "image": demands.most_images},
             "disable_log_stats": False,  # the times of each request come from them
@@ -64,23 +66,26 @@ class VllmEngine:
                 "video_pruning_method": demands.pruning.method,
                 "video_pruning_rate": demands.pruning.rate,
             }
-        self._plugin = PluginRun(demands, settings)
-        arguments |= self._plugin.engine_arguments()
-        self._arguments = arguments
+        self._arguments, self._demands, self._settings = arguments, demands, settings
         # Each clip is prepared once, and a hit in this cache would leave its data out.
         self.preparer = VllmPreparer(checkpoint, {**arguments, "mm_processor_cache_gb": 0})
 
-    def start(self) -> None:
+    def start(self, graphs: WantedGraphs | None = None) -> None:
         """See `Engine.start`. On the CPU build without `enforce_eager` this would take over a minute."""
         vllm_environment.prepare(self.preparer.checkpoint)
         try:
             from vllm import EngineArgs
             from vllm.v1.engine.llm_engine import LLMEngine
 
+            self._demands = replace(self._demands, graphs=graphs)
+            self._plugin = PluginRun(self._demands, self._settings)
             self._plugin.begin()
-            with compiling(self.version, self._arguments):
-                self._engine = LLMEngine.from_engine_args(EngineArgs(**self._arguments))
+            arguments = self._arguments | self._plugin.engine_arguments()
+            arguments |= vllm_graphs.arguments(graphs, arguments.get("compilation_config"))
+            with compiling(self.version, arguments):
+                self._engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
             self._plugin.verify(self._engine)
+            self._timings = vllm_graphs.settle(self._engine, graphs) if self._plugin.active else None
         except (CapabilityError, EngineError):
             raise
         except Exception as error:  # whatever a third-party engine raises while it starts
@@ -140,6 +145,13 @@ class VllmEngine:
             raise EngineError("engine_dead", f"vLLM died: {type(error).__name__}: {error}") from error
         self.steps += bool(outputs)
         return [*refusals, *(self._reply(output) for output in outputs if output.finished)]
+
+    def encoder_report(self) -> dict[str, Any] | None:
+        """See `Engine.encoder_report`."""
+        if not self._plugin.active:
+            return None
+        wanted, pruning = self._demands.graphs, self._demands.pruning is not None
+        return vllm_graphs.report(self._engine, wanted, pruning, self._timings)
 
     def stop(self) -> None:
         """See `Engine.stop`."""
