@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vidpipe.benchmarks.choices import ranked
 from vidpipe.benchmarks.letters import lenient_letter, tail_letter
 from vidpipe.benchmarks.mra import TOLERANCES, official_mra, vlmevalkit_mra
 from vidpipe.benchmarks.numbers import first_number_or_word, last_number, lenient_number
@@ -115,3 +116,7 @@ def test_no_reply_breaks_a_profile(text: str) -> None:
         kind = "multi-choice" if benchmark == "tempcompass" else "route_planning"
         question = Question(ANSWERS.get(benchmark, "A"), kind, ("A. x", "B. y", "C. z"))
         assert 0 <= get_profile(name).rule(text, question).score <= 1
+
+
+def test_a_longer_announcement_behind_a_shorter_one_is_read() -> None:
+    assert ranked("the answer is open: Ay, By. Yet the best answer is Ay", "AB") == "A"
