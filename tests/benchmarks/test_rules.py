@@ -99,7 +99,7 @@ def test_profiles_are_named_as_registered_and_say_their_source(name: str) -> Non
 
 
 def test_the_documents_name_every_profile() -> None:
-    text = (HERE.parents[1] / "docs" / "evaluation.md").read_text()
+    text = (HERE.parents[1] / "docs" / "benchmarks.md").read_text()
     for name in PROFILES:
         family = f"{name.rpartition('.')[0]}.*" if name.startswith(("charades", "timelens")) else name
         assert f"`{family}`" in text, name
@@ -114,7 +114,7 @@ def test_no_reply_breaks_a_profile(text: str) -> None:
     for name in PROFILES:
         benchmark = name.partition(".")[0]
         kind = "multi-choice" if benchmark == "tempcompass" else "route_planning"
-        question = Question(ANSWERS.get(benchmark, "A"), kind, ("A. x", "B. y", "C. z"))
+        question = Question(ANSWERS.get(benchmark, "A"), kind, ("A. x", "B. y", "C. z"), judgement=text)
         assert 0 <= get_profile(name).rule(text, question).score <= 1
 
 

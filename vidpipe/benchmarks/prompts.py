@@ -152,9 +152,29 @@ def timelens() -> str:
     )
 
 
-def lvbench(before: str = "", after: str = "\nAnswer the question with the option letter") -> str:
-    """LVBench; its published questions have their options inside."""
+def bracketed(before: str = "", after: str = "\nAnswer the question with the option letter") -> str:
+    """LVBench and MLVU: most published questions have their options inside, others get these lines."""
     return f"{before}{{{{ question }}}}{BRACKETED}{after}"
+
+
+def mlvu() -> str:
+    """MLVU's dev set; the official code writes the last line into the model's turn."""
+    return bracketed("", "\nOnly give the best option.\nBest option: (")
+
+
+TEMPCOMPASS_AFTER = {
+    "multi-choice": "\nPlease directly give the best option:",
+    "yes_no": "\nPlease answer yes or no:",
+    "caption_matching": "\nPlease directly give the best option:",
+    "captioning": "",
+}
+"""TempCompass: what stands behind the question of each task."""
+
+
+def tempcompass() -> str:
+    """TempCompass, by the row's question type."""
+    cases = [(task, after) for task, after in TEMPCOMPASS_AFTER.items() if after]
+    return around("", "".join(f"{{% if question_type == '{task}' %}}{after}{{% endif %}}" for task, after in cases))
 
 
 def mmvu() -> str:

@@ -58,7 +58,7 @@ TEMPLATES: dict[str, Callable[[Values], str | tuple[str, ...]]] = {
     "timelens_doc_to_text": _around,
     "temporal_grounding_doc_to_text": _before_after(prompts.charades),
     "activitynetqa_doc_to_text": _before_after(prompts.activitynetqa),
-    "lvbench_doc_to_text": _before_after(prompts.lvbench),
+    "lvbench_doc_to_text": _before_after(prompts.bracketed),
     "nextqa_doc_to_text_mc": _before_after(prompts.nextqa),
     "videoeval_pro_doc_to_text": _before_after(prompts.videoeval_pro),
     "jumpscore_doc_to_text": _around,
