@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.parity.vectors import Case, cases
 from vidpipe.engine import vllm_environment
+from vidpipe.engine.vllm_plugin.encoder_batches import batches
 from vidpipe.engine.vllm_plugin.pruned_positions import Item, Piece, initial_positions, write_pieces
 from vidpipe.engine.vllm_plugin.rehearsal import Clip, Rehearsal, half_kept
 from vidpipe.pruning.counts import positions_taken
@@ -243,3 +244,35 @@ def test_the_count_of_positions_is_where_the_next_token_stands(classes: dict[str
     clip = half_kept(pairs, side)
     prompt = Rehearsal(classes["ours"], [clip], BFLOAT, outer_start=True)
     assert positions_taken(len(prompt.ids), int(clip.mask.sum()), pairs, side, side) == prompt.truth[:, -1].max() + 1
+
+
+@given(sizes=st.lists(st.integers(1, 50), max_size=12), limit=st.integers(1, 100))
+def test_batches_of_the_encoder_stay_within_the_limit(sizes: list[int], limit: int) -> None:
+    found = batches(sizes, limit)
+    assert [place for batch in found for place in batch] == list(range(len(sizes)))
+    assert all(len(batch) == 1 or sum(sizes[place] for place in batch) <= limit for batch in found)
+    firsts = [sum(sizes[place] for place in batch) + sizes[batch.stop] for batch in found if batch.stop < len(sizes)]
+    assert all(total > limit for total in firsts), "no batch is smaller than it must be"
+
+
+def test_pruned_videos_are_encoded_in_batches_that_memory_was_measured_for(classes: dict[str, Any]) -> None:
+    model = rehearse(classes["ours"], 1).model
+    calls: list[int] = []
+
+    class Encoder:
+        spatial_merge_size, dtype = 2, FLOAT
+
+        def __call__(self, pixels: Any, grid_thw: Any) -> Any:
+            calls.append(len(pixels) // 4)
+            return pixels[::4]
+
+    object.__setattr__(model, "visual", Encoder())
+    model.use_data_parallel, model.encoder_batch_tokens = False, 10
+    grids = torch.tensor([[1, 4, 4], [2, 4, 4], [4, 4, 4], [1, 4, 4]])  # 4, 8, 16 and 4 tokens
+    pixels = torch.arange(int(grids.prod(-1).sum())).unsqueeze(1)
+    given = {"type": "pixel_values_videos", "pixel_values_videos": pixels, "video_grid_thw": grids}
+    ours = model._process_video_input(given)
+    assert calls == [4, 8, 16, 4]
+    model.is_multimodal_pruning_enabled = False
+    upstream = model._process_video_input(given)
+    assert calls[4:] == [32] and all(map(torch.equal, ours, upstream))
