@@ -153,7 +153,7 @@ def largest(found: list[dict[int, float]], expected: list[dict[int, float]]) -> 
     return max(abs(a.get(token, -30.0) - b[token]) for a, b in zip(found, expected, strict=True) for token in b)
 
 
-SHORT, OTHER, LONG_CLIP = clip(24, 1), clip(8, 2), clip(96, 3)
+SHORT, OTHER, LONG_CLIP = clip(24, 1), clip(8, 2), clip(96, 3, side=32)
 COLOUR = "Which colour is it?"
 ALONE = prompt(SHORT)
 """Touches no fault: one short clip, no mark around it, one step, nothing cached."""
@@ -195,7 +195,7 @@ def test_chunks_of_64_two_clips_48_pairs_and_cached_prefixes(whole: VllmEngine, 
 
 def test_what_follows_a_cached_clip_stands_where_it_would_without_the_cache(half: VllmEngine) -> None:
     """Half of the tokens are dropped here: with all kept, upstream's guess at the clip's end happens to be right."""
-    first, second = (prompt(SHORT, question=LONG * 3 + last) for last in ("What moves?", COLOUR))
+    first, second = (prompt(SHORT, question=LONG * 2 + last) for last in ("What moves?", COLOUR))
     for is_upstream in (False, True):
         with upstreams_class(half) if is_upstream else nullcontext():
             cached = first_tokens(half, first, second)[1:]
