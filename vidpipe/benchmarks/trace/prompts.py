@@ -92,5 +92,5 @@ def _text(template: str, doc: Values) -> str:
         options = list(options.values())
     options = options or [doc[name] for name in NUMBERED if doc.get(name) not in (None, "N/A")]
     listed = tuple(options.split("\n")) if isinstance(options, str) else tuple(options)
-    row = Row(0, 1, "", "", options=listed, values={"question": question})
+    row = Row(0, 1, "", (), options=listed, values={"question": question})
     return PromptTemplate(template).user_text(row)
