@@ -61,6 +61,7 @@ def _write_configs(folder: Path, ids: dict[str, int]) -> None:
     write_json(folder, "generation_config.json", {"eos_token_id": ids[END], "pad_token_id": ids[PAD]})
     write_json(folder, "preprocessor_config.json", {
         "image_processor_type": "Qwen2VLImageProcessor", "processor_class": "LlavaOnevision2Processor",
+        "auto_map": {"AutoProcessor": "processing_llava_onevision2.LlavaOnevision2Processor"},
         "patch_size": PATCH, "temporal_patch_size": 1, "merge_size": MERGE,
         "size": {"shortest_edge": 3136, "longest_edge": 1605632},
         "image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711],

@@ -10,6 +10,7 @@ from vidpipe.models.clock import FrameClock, clock_of
 from vidpipe.models.family import Family
 from vidpipe.models.registry import get_family
 from vidpipe.models.trace import qwen3_vl as qwen3_vl_trace
+from vidpipe.models.trace.llava_onevision2 import vllm_time_tag
 from vidpipe.recipe.schema import Sampling
 
 
@@ -72,13 +73,15 @@ def test_ernie_sixtieth_second() -> None:
 
 
 def test_llava_onevision2_tag_drift() -> None:
-    """vLLM prints times from a float32 copy: 6.45 s as 6.4 where training said 6.5. `ov2_eval` prints as trained."""
+    """vLLM prints times from a float32 copy: 6.45 s as 6.4 where training said 6.5. It is told tenths here."""
     time_s = 387 / 60
-    assert llava_onevision2.vllm_time_tag(time_s) != llava_onevision2.time_tag(time_s)
-    family, sampling = family_and_sampling("llava_onevision2", rule="ov2_eval")
-    metadata = family.engine_metadata(FrameClock((387,), 60.0, 600), sampling)
-    told = metadata["frames_indices"][0] / metadata["fps"]
-    assert llava_onevision2.vllm_time_tag(told) == llava_onevision2.time_tag(time_s)
+    assert vllm_time_tag(time_s) != llava_onevision2.time_tag(time_s)
+    for rule in ("vllm", "native", "ov2_eval"):
+        family, sampling = family_and_sampling("llava_onevision2", rule=rule)
+        metadata = family.engine_metadata(FrameClock((387,), 60.0, 600), sampling)
+        told = metadata["frames_indices"][0] / metadata["fps"]
+        assert vllm_time_tag(told) == llava_onevision2.time_tag(time_s)
+        assert family.time_texts([time_s], sampling) == ["<6.5 seconds>"]
 
 
 def test_llava_onevision2_unknown_rate() -> None:

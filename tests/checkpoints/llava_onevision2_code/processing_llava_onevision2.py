@@ -33,25 +33,6 @@ class LlavaOnevision2Processor:
         self.image_processor, self.tokenizer, self.video_processor = image_processor, tokenizer, video_processor
         self._codec_config_defaults = codec_config or {}
 
-    @classmethod
-    def from_pretrained(cls, path: str, **options: Any) -> LlavaOnevision2Processor:
-        """What `AutoProcessor.from_pretrained` calls."""
-        import json
-        from pathlib import Path
-
-        from transformers import AutoTokenizer, Qwen2VLImageProcessor
-
-        settings = json.loads((Path(path) / "preprocessor_config.json").read_text())
-        return cls(
-            Qwen2VLImageProcessor.from_pretrained(path),
-            AutoTokenizer.from_pretrained(path),
-            codec_config=settings.get("codec"),
-        )
-
-    @classmethod
-    def register_for_auto_class(cls, auto_class: str = "AutoProcessor") -> None:
-        """What transformers calls on a class that it has loaded from a checkpoint."""
-
     def __call__(
         self,
         text: str | Sequence[str],

@@ -51,13 +51,10 @@ def _options(situation: Situation) -> Mapping[str, Any] | None:
 
 
 def _apply(options: Mapping[str, Any]) -> None:
-    from vllm import ModelRegistry
-
+    from vidpipe.engine.vllm_plugin.model_classes import replace_model_classes
     from vidpipe.engine.vllm_plugin.pruned_qwen3_vl_model import REPLACED
 
-    for architecture, replacement in REPLACED.items():
-        # The class, not its name: vLLM would inspect a name in a child process and cache the result by our file alone.
-        ModelRegistry.register_model(architecture, replacement)
+    replace_model_classes(REPLACED)
 
 
 def _active(worker: Any) -> bool:

@@ -14,6 +14,7 @@ from vllm.model_executor.models.qwen3_vl import Qwen3VLForConditionalGeneration
 from vllm.model_executor.models.qwen3_vl_moe import Qwen3VLMoeForConditionalGeneration
 from vllm.utils.gpu_sync_debug import gpu_sync_allowed
 
+from vidpipe.engine.vllm_plugin.encoder_counters import counters
 from vidpipe.engine.vllm_plugin.pruned_positions import Item, initial_positions, write_pieces
 from vidpipe.engine.vllm_plugin.row_channels import CHANNELS, channels_of, piece_of
 
@@ -40,6 +41,13 @@ class PrunedPositions:
         """Upstream's positions [rows, 5], exact so far, made into channels that the embeddings' dtype can carry."""
         local = super()._get_expanded_positions(**arguments)[:, :3]  # type: ignore[misc]
         return channels_of(local, arguments["is_vision_start"])
+
+    def _create_final_video_embeddings(self: Any, **arguments: Any) -> Any:
+        """Upstream's; here every pruned video passes, with graphs and without."""
+        if arguments["retention_mask"] is not None:
+            counters.unpruned_tokens += arguments["retention_mask"].numel()
+            counters.kept_tokens += arguments["video_embeddings"].shape[0]
+        return super()._create_final_video_embeddings(**arguments)  # type: ignore[misc]
 
     def _postprocess_image_embeds_evs(self: Any, image_embeds_split: tuple[Any, ...], image_input: Any) -> Any:
         """Images of a run with pruning: as wide as videos. Their initial positions are right already."""

@@ -12,6 +12,7 @@ _HERE = "vidpipe.engine.vllm_plugin"
 REPAIRS: Mapping[str, str] = {
     "pruned_qwen3_vl": f"{_HERE}.pruned_qwen3_vl",
     "cpu_pruning_flag": f"{_HERE}.cpu_pruning_flag",
+    "encoder_graphs": f"{_HERE}.encoder_graphs",
     "ernie_cpu_rotary": f"{_HERE}.ernie_cpu_rotary",
 }
 """Name -> the module whose `REPAIR` it is. Applied in this order."""

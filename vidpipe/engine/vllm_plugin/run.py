@@ -33,6 +33,11 @@ class PluginRun:
         users = engine.args.get("worker_extension_cls", "")
         self._told = PluginSettings(repairs, engine.unknown_version, users) if repairs else None
 
+    @property
+    def active(self) -> bool:
+        """Whether workers have our methods."""
+        return self._told is not None
+
     def engine_arguments(self) -> dict[str, Any]:
         """Arguments for vLLM's `EngineArgs`: without them no worker could be asked."""
         return {} if self._told is None else {"worker_extension_cls": EXTENSION}
@@ -72,6 +77,9 @@ class PluginRun:
 
 
 def _check_entry_point() -> None:
+    """Before minutes are spent on a start that `verify` would end."""
+    if os.environ.get("VLLM_ENABLE_V1_MULTIPROCESSING") == "0":
+        return  # the worker is in this process
     if not plugin.is_installed():
         raise EngineError(
             "engine_start",

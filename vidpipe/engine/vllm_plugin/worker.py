@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from vidpipe.engine.vllm_plugin import plugin, settings
+from vidpipe.engine.vllm_plugin import encoder_counters, plugin, settings
 from vidpipe.engine.vllm_plugin.repairs import get_repair
 
 EXTENSION = f"{__name__}.Extension"
@@ -23,6 +23,27 @@ class Report:
         """Each wanted repair -> `applied`, `not needed`, or `missing` and why."""
         told = settings.read()
         return {} if told is None else {name: _state(name, self) for name in told.repairs}
+
+    def vidpipe_encoder(self) -> dict[str, Any]:
+        """What the encoder did since the run began; see `encoder_counters.Counters`."""
+        return encoder_counters.report()
+
+    def vidpipe_encoder_reset(self) -> None:
+        """The run begins."""
+        encoder_counters.reset()
+
+    def vidpipe_time_encoder(self) -> dict[str, list[Any]]:
+        """See `graph_timing.measure`."""
+        from vidpipe.engine.vllm_plugin.graph_timing import measure
+
+        return measure(self)
+
+    def vidpipe_encoder_costs(self, timings: dict[str, list[Any]]) -> None:
+        """Divide calls by these timings from now on; every worker must get the same."""
+        from vidpipe.engine.vllm_plugin import graph_run
+        from vidpipe.engine.vllm_plugin.graph_timing import costs_of
+
+        graph_run.required().costs = costs_of(timings["replay"], timings["eager"])
 
 
 def _state(name: str, worker: Any) -> str:
