@@ -14,19 +14,12 @@ import pytest
 
 from tests.checkpoints.ernie45_vl import make
 from tests.conftest import vidpipe, write_clip
+from tests.engine.predicted import QUESTION, predicted_ids, read_clip, rendered, videos_of
 from vidpipe.engine import torchvision_on_cpu, vllm_environment
-from vidpipe.engine.checkpoint import read_checkpoint
 from vidpipe.engine.ernie45_vl_frames import hand_over_frames_alone
-from vidpipe.engine.interface import EngineInput, Request
-from vidpipe.engine.prompt import PromptBuilder
 from vidpipe.engine.vllm_prepare import VllmPreparer
 from vidpipe.errors import CapabilityError, EngineError
-from vidpipe.job.prepare import ClipReader, PreparedClip
-from vidpipe.manifest.row import Row
 from vidpipe.models.ernie45_vl import Ernie45VL
-from vidpipe.models.prompt import token_ids
-from vidpipe.plan.clips import Clip, make_plan
-from vidpipe.recipe.schema import Generation, Recipe
 from vidpipe.video.decode import decode_frames
 from vidpipe.video.draw import draw_corner_texts
 from vidpipe.video.timeline import read_timeline
@@ -58,53 +51,18 @@ def preparer(checkpoint: Path) -> VllmPreparer:
         "model": str(checkpoint),
         "trust_remote_code": True,
         "max_model_len": 8192,
-        "limit_mm_per_prompt": {"video": 1, "image": 0},
+        "limit_mm_per_prompt": {"video": 2, "image": 0},
         "mm_processor_cache_gb": 0,
         "enforce_eager": True,
     }
     return VllmPreparer(str(checkpoint), arguments)
 
 
-def read_clip(checkpoint: Path, path: Path, **sampling: Any) -> tuple[Clip, PreparedClip]:
-    recipe = Recipe.model_validate(
-        {"manifest": "m", "model": {"path": str(checkpoint)}, "sampling": {**SMALL, **sampling}}
-    )
-    processor = read_checkpoint(str(checkpoint), Path("/")).processor(FAMILY)
-    row = Row(index=0, line=1, id="r", video=str(path), question="What is this?")
-    clip = make_plan([row], recipe, FAMILY, processor).clips[0]
-    return clip, ClipReader(recipe, FAMILY, processor, path.parent, allow_outside_root=True).read(clip)
-
-
-def predicted_ids(checkpoint: Path, clip: Clip, prepared: PreparedClip) -> list[int]:
-    """The prompt that the template and the family's rules say."""
-    from transformers import PreTrainedTokenizerFast
-
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(checkpoint)
-    ids = PromptBuilder(tokenizer, tokenizer.chat_template).token_ids(clip.first.messages, "literal")
-    sampling, pixels, metadata = clip.first.settings.sampling, prepared.video.pixels, prepared.video.metadata
-    processor = read_checkpoint(str(checkpoint), Path("/")).processor(FAMILY)
-    layout = FAMILY.layout(len(pixels), pixels.shape[2], pixels.shape[1], sampling, processor)
-    times_s = [index / metadata["fps"] for index in metadata["frames_indices"]]
-    video = token_ids(
-        FAMILY.prompt(times_s, layout, sampling),
-        lambda text: tokenizer.encode(text, add_special_tokens=False),
-        tokenizer.convert_tokens_to_ids,
-    )
-    place = ids.index(tokenizer.convert_tokens_to_ids(FAMILY.slot_word))
-    return [*ids[: place - 1], *video, *ids[place + 2 :]]
-
-
-def prepare(preparer: VllmPreparer, clip: Clip, prepared: PreparedClip) -> dict[str, Any]:
-    asked = Request("r", clip.first.messages, Generation(), prepared.video)
-    (made,) = preparer.prepare([asked], prepared.seen.frames.sha).inputs
-    assert isinstance(made, EngineInput), made
-    return dict(made.payload)
-
-
 def test_it_answers_a_real_file(checkpoint: Path, tmp_path: Path) -> None:
     """From the command line to the result; without the repair of the rotary embedding vLLM does not even start."""
     clips = {"long": write_clip(tmp_path / "long.mp4", 90, 10, 160, 120), "odd": write_clip(tmp_path / "odd.mp4", 5, 5)}
-    rows = [{"id": name, "video": path.name, "question": "What is this?"} for name, path in clips.items()]
+    rows = [{"id": name, "video": path.name, "question": QUESTION} for name, path in clips.items()]
+    rows.append({"id": "long+odd", "videos": ["long.mp4", "odd.mp4"], "question": QUESTION})
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     recipe = {
         "manifest": "rows.jsonl",
@@ -118,16 +76,17 @@ def test_it_answers_a_real_file(checkpoint: Path, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     answered = pq.read_table(tmp_path / "run" / "results.parquet").to_pylist()
     for row in answered:
-        clip, prepared = read_clip(checkpoint, clips[row["id"]])
+        clip, prepared = read_clip(checkpoint, FAMILY, *(clips[name] for name in row["id"].split("+")), **SMALL)
         assert row["status"] in ("ok", "length") and row["tokens_out"] > 0
-        ids = np.asarray(predicted_ids(checkpoint, clip, prepared), "<i4")
+        ids = np.asarray(predicted_ids(checkpoint, FAMILY, clip, prepared, around=1), "<i4")
         assert row["tokens_in"] == len(ids)
         assert row["prompt_sha"] == hashlib.sha256(ids.tobytes()).hexdigest()
         assert row["vision_tokens"]["kept"] == row["vision_tokens"]["asked"] > 0
         assert row["frames"]["count"] % 2 == 0
-    long, odd = answered
+    long, odd, both = answered
     assert long["frames"]["indices"] == list(range(0, 90, 5)) and odd["frames"]["indices"] == [0, 1, 2, 3, 4, 4]
     assert long["frames"]["times_s"] == [index / 10 for index in long["frames"]["indices"]]
+    assert both["frames"] == long["frames"] and both["more_frames"] == [odd["frames"]]
     pixels = decode_frames(str(clips["long"]), long["frames"]["indices"]).pixels
     assert long["frames"]["sha"] == hashlib.sha256(pixels.tobytes()).hexdigest(), "of the frames before the times"
 
@@ -140,25 +99,27 @@ def test_it_answers_a_real_file(checkpoint: Path, tmp_path: Path) -> None:
 def test_the_family_says_the_prompt_token_by_token(
     checkpoint: Path, preparer: VllmPreparer, tmp_path: Path, sampling: dict[str, Any]
 ) -> None:
-    clip, prepared = read_clip(checkpoint, write_clip(tmp_path / "clip.mp4", 75, 25, 96, 128), **sampling)
-    payload = prepare(preparer, clip, prepared)
-    assert payload["prompt_token_ids"] == predicted_ids(checkpoint, clip, prepared)
+    clip, prepared = read_clip(
+        checkpoint, FAMILY, write_clip(tmp_path / "clip.mp4", 75, 25, 96, 128), **SMALL, **sampling
+    )
+    payload = rendered(preparer, clip, prepared)
+    assert payload["prompt_token_ids"] == predicted_ids(checkpoint, FAMILY, clip, prepared, around=1)
     (item,) = payload["mm_kwargs"]["video"]
     frames = item["video_grid_thw"].data.tolist()[0]
-    assert frames == prepared.seen.frames.count and frames % 2 == 0
+    assert frames == prepared.seen.videos[0].count and frames % 2 == 0
 
 
 def test_the_model_sees_each_time_drawn_once(checkpoint: Path, preparer: VllmPreparer, tmp_path: Path) -> None:
     """The stand-in draws if it is handed metadata, as the newer checkpoints' processors do; ours comes first."""
     path = write_clip(tmp_path / "clip.mp4", 64, 8, 112, 112)
-    clip, prepared = read_clip(checkpoint, path)
-    (item,) = prepare(preparer, clip, prepared)["mm_kwargs"]["video"]
+    clip, prepared = read_clip(checkpoint, FAMILY, path, **SMALL)
+    (item,) = rendered(preparer, clip, prepared)["mm_kwargs"]["video"]
     seen = item["pixel_values_videos"].data.float().numpy()
 
-    frames, metadata = decode_frames(str(path), prepared.seen.frames.indices).pixels, prepared.video.metadata
+    frames, metadata = decode_frames(str(path), prepared.seen.videos[0].indices).pixels, videos_of(prepared)[0].metadata
     once = frames.copy()
-    times_s = [read_timeline(str(path)).times_s[index] for index in prepared.seen.frames.indices]
-    assert times_s == prepared.seen.frames.times_s
+    times_s = [read_timeline(str(path)).times_s[index] for index in prepared.seen.videos[0].indices]
+    assert times_s == prepared.seen.videos[0].times_s
     draw_corner_texts(once, [f"time: 00:00:{time_s:05.2f}" for time_s in times_s])
     assert np.allclose(seen, normalised(once), atol=0.02)
     assert not np.allclose(seen, normalised(frames), atol=0.02), "without times"
