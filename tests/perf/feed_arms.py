@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 import random
 import resource
 import sys
 import time
+from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +20,16 @@ import numpy as np
 import vidpipe.job.answer
 import vidpipe.job.run
 from vidpipe.engine import vllm_environment
-from vidpipe.engine.interface import EngineInput
+from vidpipe.engine.interface import Engine, EngineInput
 from vidpipe.engine.registry import make_engine
 from vidpipe.engine.vllm_engine import VllmEngine
 from vidpipe.errors import MediaError
+from vidpipe.job.budget import ByteBudget, default_limit
+from vidpipe.job.decoders import Decoders
+from vidpipe.job.prepare import PreparedClip
 from vidpipe.job.prospect import Prospect, look_ahead
-from vidpipe.job.work import prepare
+from vidpipe.job.work import ClipInputs, prepare
+from vidpipe.plan.clips import Clip
 from vidpipe.recipe.load import load_recipe
 from vidpipe.record.row import OutputRow
 
@@ -31,7 +39,7 @@ BEGAN_S = time.monotonic()
 def main() -> None:
     """Run one arm, print its figures as the last line."""
     arm, folder, options = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
-    figures = {"A": ready_inputs, "B": chat, "B2": chat, "D": whole}[arm](folder, options, arm)
+    figures = {"A": ready_inputs, "B": chat, "B2": chat, "D": whole, "P": decoding}[arm](folder, options, arm)
     own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     figures |= {
         "peak_rss_mib": own.ru_maxrss / 1024,
@@ -60,16 +68,15 @@ def prospect_of(folder: Path, options: dict[str, Any], rows: str) -> Prospect:
 def ready_inputs(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
     """A: everything decoded and prepared beforehand, grouped; only the engine is measured."""
     prospect = prospect_of(folder, options, "grouped.jsonl")
-    engine = make_engine(prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location)
+    engine = make_engine(
+        prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location, prospect.most_media()
+    )
     assert isinstance(engine, VllmEngine)
     engine.start()
     inputs: list[EngineInput] = []
-    for clip in prospect.plan(prospect.manifest.rows).clips:
-        try:
-            made = prepare(prospect.recipe, engine.preparer, clip, prospect.reader.read(clip)).inputs
-        except MediaError:
-            continue
-        inputs += [one for one in made if isinstance(one, EngineInput)]
+    for clip, made in through_workers(prospect, engine, 2**60):
+        done = prepare(prospect.recipe, engine.preparer, clip, made) if isinstance(made, PreparedClip) else made
+        inputs += [one for one in done.inputs if isinstance(one, EngineInput)]
     waiting, prompts, finished_s = list(reversed(inputs)), {}, []
     start_s = time.monotonic()
     in_engine = 0
@@ -84,6 +91,34 @@ def ready_inputs(folder: Path, options: dict[str, Any], arm: str) -> dict[str, A
     hits = prefix_hits(engine)
     engine.stop()
     return figures_of(finished_s, start_s - BEGAN_S, start_s) | {"prompts": prompts, "prefix_hits": hits}
+
+
+def through_workers(
+    prospect: Prospect, engine: Engine | None, limit: int
+) -> Iterator[tuple[Clip, PreparedClip | ClipInputs]]:
+    """The clips that decode, in order, read ahead by all cores; prepared there too, if that pays with the engine."""
+    preparer = engine.preparer if engine and engine.capabilities.prepare_in_workers else None
+    budget = ByteBudget(limit)
+    with Decoders(prospect.reader, os.cpu_count() or 1, budget, preparer) as decoders:
+        clips = prospect.plan(prospect.manifest.rows).clips
+        places = [budget.queue() for _ in clips]
+        futures = deque(decoders.read(clip, place) for clip, place in zip(clips, places, strict=True))
+        for clip, place in zip(clips, places, strict=True):
+            with contextlib.suppress(MediaError):
+                yield clip, futures.popleft().result()
+            budget.leave(place)
+
+
+def decoding(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
+    """P: no engine at all; the rate at which this host can decode the rows' clips."""
+    prospect = prospect_of(folder, options, "grouped.jsonl")
+    start_s = time.monotonic()
+    finished_s: list[float] = []
+    decode_s = clips = 0.0
+    for clip, made in through_workers(prospect, None, default_limit()):
+        finished_s += [time.monotonic()] * len(clip.rows)
+        decode_s, clips = decode_s + made.seen.decode_s, clips + 1
+    return figures_of(finished_s, start_s - BEGAN_S, start_s) | {"decode_s_per_clip": decode_s / clips}
 
 
 def chat(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
@@ -126,6 +161,7 @@ def chat(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
     return {
         "rows": len(rows),
         "rows_per_s": len(rows) / took_s,
+        "took_s": took_s,
         "startup_s": start_s - BEGAN_S,
         "work_cpu_s": time.process_time() - cpu_s,
         "prompts": prompts,
@@ -185,6 +221,7 @@ def whole(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
         "prepare_s_per_clip": feed.prepare_s / max(1, feed.clips),
         "transfer_s_per_clip": feed.transfer_s / max(1, feed.clips),
         "clips": feed.clips,
+        "workers": feed.workers,
         "peak_media_mib": feed.peak_media_bytes / 2**20,
         "prefix_hits": hits[0],
     }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -43,11 +45,11 @@ def make(folder: Path, size: Size, repeats: int) -> None:
     chance = random.Random(0)
     names = [f"clip_{i:02d}.mp4" for i in range(size.clips)]
     corrupt = set(names[:: max(1, round(1 / 0.05))][: max(1, size.clips // 20)])
-    for i, name in enumerate(names):
-        path = folder / name
-        if not path.exists():
-            _write(path, size, i)
-            if name in corrupt:
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        missing = [i for i, name in enumerate(names) if not (folder / name).exists()]
+        for i in pool.map(_write, [folder / names[i] for i in missing], [size] * len(missing), missing):
+            if names[i] in corrupt:
+                path = folder / names[i]
                 path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     rows: list[dict[str, Any]] = []
     for repeat in range(repeats):
@@ -71,12 +73,16 @@ def make(folder: Path, size: Size, repeats: int) -> None:
     _dump(folder / "rows.jsonl", rows)
 
 
-def _write(path: Path, size: Size, number: int) -> None:
-    """Moving blocks with noise; every third clip has a variable rate."""
+def _write(path: Path, size: Size, number: int) -> int:
+    """Moving blocks with noise; every third clip has a variable rate. Returns the clip's number."""
     width, height = size.sizes_wh[number % len(size.sizes_wh)]
     codec = CODECS[number // 2 % len(CODECS)]
     rng = np.random.default_rng(number)
-    options = {"preset": "ultrafast", **({"x265-params": "log-level=none"} if codec == "libx265" else {})}
+    options = {
+        "preset": "ultrafast",
+        "threads": "1",
+        **({"x265-params": "log-level=none:pools=none"} if codec == "libx265" else {}),
+    }
     noise = rng.integers(0, 40, (height, width, 3), np.uint8)
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=25, options=options)
@@ -93,6 +99,7 @@ def _write(path: Path, size: Size, number: int) -> None:
             at_ms += 20 + 40 * (i % 2) if number % 3 == 2 else 40
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
+    return number
 
 
 def _dump(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from vidpipe.errors import CapabilityError
+from collections.abc import Sequence
+
+from vidpipe.engine.vllm_plugin.pruned_qwen3_vl import ARCHITECTURES
+from vidpipe.errors import CapabilityError, RowError
+from vidpipe.manifest.row import BadRow, Row
 from vidpipe.models.family import Family
 from vidpipe.models.registry import FAMILIES, get_family
+from vidpipe.plan.clips import refuse_impossible_media
 from vidpipe.recipe.schema import Recipe
 
 NO_MODEL = "fake"
 """The engine that loads nothing, so that no model can be the wrong one for it."""
 
 
-def refuse_impossible(recipe: Recipe, family: Family) -> None:
+def refuse_impossible(recipe: Recipe, family: Family, architectures: Sequence[str]) -> None:
     """Refuse switches that cannot be made good on, instead of ignoring them.
+
+    Args:
+        recipe: The run's recipe.
+        family: The family of its model.
+        architectures: The words in the checkpoint's `architectures`; the engine loads the class that they name.
 
     Raises:
         CapabilityError: naming the switch, the reason and the way out.
     """
-    _refuse_pruning(recipe, family)
+    _refuse_pruning(recipe, family, architectures)
     _refuse_encoder_switches(recipe, family)
     needed = family.abilities.engine
     if recipe.engine.name not in (needed, NO_MODEL):
@@ -48,6 +58,33 @@ def refuse_missing_pruning(method: str, family: Family) -> None:
         )
 
 
+def refuse_impossible_rows(rows: Sequence[Row | BadRow], recipe: Recipe, family: Family) -> None:
+    """Refuse a manifest of which every row that could run needs media that the family does not take.
+
+    Where only some do, they cost themselves.
+
+    Raises:
+        CapabilityError: naming what is missing, and families that have it.
+    """
+    example: RowError | None = None
+    count = 0
+    for row in rows:
+        if isinstance(row, BadRow):
+            continue
+        try:
+            refuse_impossible_media(row, family, recipe)
+        except RowError as error:
+            example, count = example or error, count + 1
+        else:
+            return
+    if example is not None:
+        able = [name for name in FAMILIES if (has := get_family(name).abilities).images or has.several_videos]
+        raise CapabilityError(
+            f"manifest: none of the {count} rows can run. {example} Families with images or several videos a row: "
+            f"{', '.join(able)}."
+        )
+
+
 def with_engine_args(recipe: Recipe, family: Family) -> Recipe:
     """`recipe` with the arguments that the family needs of its engine, so that rows record them.
 
@@ -67,7 +104,7 @@ def with_engine_args(recipe: Recipe, family: Family) -> Recipe:
     return recipe.model_copy(update={"engine": engine})
 
 
-def _refuse_pruning(recipe: Recipe, family: Family) -> None:
+def _refuse_pruning(recipe: Recipe, family: Family, architectures: Sequence[str]) -> None:
     if recipe.pruning is None:
         return
     refuse_missing_pruning(recipe.pruning.method, family)
@@ -76,10 +113,12 @@ def _refuse_pruning(recipe: Recipe, family: Family) -> None:
             "pruning: with it vLLM turns the encoder's graphs off. Remove `pruning`, or leave engine.encoder_graphs "
             "at auto."
         )
-    raise CapabilityError(
-        "pruning: with the supported vLLM versions pruned Qwen3-VL requests crash or carry wrong positions "
-        "(outer vision-start token, prefix caching, chunked prefill). Remove `pruning` from the recipe."
-    )
+    others = [word for word in architectures if word not in ARCHITECTURES]
+    if recipe.engine.name != NO_MODEL and others:
+        raise CapabilityError(
+            f"pruning: the checkpoint's architecture is {', '.join(others)}, whose pruned requests carry wrong "
+            f"positions in vLLM. vidpipe repairs {', '.join(ARCHITECTURES)} only. Remove `pruning` from the recipe."
+        )
 
 
 def _refuse_encoder_switches(recipe: Recipe, family: Family) -> None:

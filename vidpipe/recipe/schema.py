@@ -82,6 +82,10 @@ class EngineSection(Section):
     """`vllm`: the CUDA or the CPU build, whichever is installed. `fake`: replies by a script, for tests."""
     encoder_graphs: Literal["auto", "on", "off"] = "auto"
     """CUDA graphs for the vision encoder; `auto` uses them where they are known to help."""
+    data_parallel: Annotated[int, Field(ge=1)] = 1
+    """Engines that one run starts on this host, each with devices of its own; one feed serves them all."""
+    unknown_version: Literal["warn", "refuse"] = "refuse"
+    """With a vLLM version that a needed repair was not tested with: repair it all the same and say so, or refuse."""
     args: dict[str, Any] = Field(default_factory=dict)
     """Handed to vLLM's `EngineArgs` as they are (`fake`: the script)."""
 
@@ -136,7 +140,7 @@ class Feed(Section):
     """How clips are brought to the engine."""
 
     workers: Annotated[int, Field(ge=1)] | None = None
-    """Worker processes, which decode; left out: half of the cores."""
+    """Worker processes, which decode; left out: by cores at first, and more when the engine has to wait for them."""
     prepare: Literal["auto", "workers", "engine"] = "auto"
     """Where clips go through the model's processor; `auto`: in the workers, with vLLM's CPU build in the engine."""
     memory: Annotated[int, Field(ge=1)] | None = None
