@@ -100,9 +100,17 @@ def mvbench(ending: str = "Only give the best option.\n") -> str:
     return f"Question:{{{{ question }}}}\nOption:{BRACKETED}\n{ending}"
 
 
-def mvbench_official() -> str:
-    """OpenGVLab/Ask-Anything @4dd8210, video_chat2/mvbench.ipynb, qa_template: the question part."""
-    return f"Question: {{{{ question }}}}\nOptions:{BRACKETED}"
+MVBENCH_SYSTEM = (
+    "Carefully watch the video and pay attention to the cause and sequence of events, the detail and movement of "
+    "objects, and the action and pose of persons. Based on your observations, select the best option that accurately "
+    "addresses the question.\n"
+)
+MVBENCH_PREFILL = "Best option:("
+
+
+def mvbench_official(ending: str = "\nOnly give the best option.") -> str:
+    """OpenGVLab/Ask-Anything @4dd8210, video_chat2/mvbench.ipynb: qa_template and what is put behind it."""
+    return f"Question: {{{{ question }}}}\nOptions:{BRACKETED}{ending}"
 
 
 def lettered(before: str = "", after: str = f"{LETTER}\n") -> str:
