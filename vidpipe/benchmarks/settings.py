@@ -111,7 +111,7 @@ QWEN3_VL: dict[str, Setting] = {
 
 OFFICIAL: dict[str, Setting] = {
     "mvbench": Setting(
-        source="OpenGVLab/Ask-Anything @4dd8210, video_chat2/mvbench.ipynb (there: 16 frames, middles of equal segments)",
+        source="OpenGVLab/Ask-Anything @4dd8210, video_chat2/mvbench.ipynb (there: 16 middles of equal segments)",
         system=prompts.MVBENCH_SYSTEM,
         prompt=prompts.mvbench_official(),
         scorer="mvbench.official",
