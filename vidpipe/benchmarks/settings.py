@@ -91,7 +91,7 @@ OV2_SUBTITLES: dict[str, Setting] = {
         scorer="videomme.ov2",
         subtitles=True,
     ),
-    "videomme_v2": _ov2("18.34", 64, 330_000, subtitles=True),
+    "videomme_v2": _ov2("18.34", 64, 330_000, prompt=prompts.videomme_v2(subtitles=True), subtitles=True),
 }
 """Subtitles stand between the frames."""
 
