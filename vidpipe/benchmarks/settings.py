@@ -52,7 +52,7 @@ def _ov2(published: str, frames: int = 0, pixels: int = 0, **more: Any) -> Setti
         "lmms-lab-encoder/LLaVA-OneVision-2-8B-Instruct",
         OV2_SOURCE,
         published,
-        {"rule": "ov2_eval", "fps": 1.0, **size},
+        {"rule": "ov2_eval", "fps": 1.0, **size, "time_base": "nominal"},
         system="You are a helpful assistant.",
         **more,
     )
