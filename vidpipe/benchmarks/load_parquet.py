@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -52,7 +53,11 @@ def read_results(path: Path, source: str, expected: int | None) -> Predictions:
     lacking = [name for name in ("id", "text", "answer") if name not in schema.names]
     if lacking:
         raise ManifestError("missing_column", f"{path} has no column {', '.join(lacking)}; nothing can be scored.")
-    rows = list(_rows(table))
+    gc.disable()  # millions of small objects and no garbage: the collector would go through all of them again and again
+    try:
+        rows = list(_rows(table))
+    finally:
+        gc.enable()
     if extra:
         columns = {name: _decoded(table, name) for name in extra if name in schema.names}
         records = ({name: values[place] for name, values in columns.items()} for place in range(len(rows)))
