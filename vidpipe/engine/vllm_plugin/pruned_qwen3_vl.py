@@ -60,8 +60,8 @@ def _apply(options: Mapping[str, Any]) -> None:
 def _active(worker: Any) -> bool:
     from vidpipe.engine.vllm_plugin.pruned_qwen3_vl_model import PrunedPositions
 
-    model: Any = worker.model_runner.get_model()
-    return isinstance(model, PrunedPositions) and bool(model.is_multimodal_pruning_enabled)
+    model = worker.model_runner.get_model()
+    return isinstance(model, PrunedPositions) and bool(vars(model)["is_multimodal_pruning_enabled"])
 
 
 REPAIR = Repair(
