@@ -196,6 +196,12 @@ def test_sets_are_scored_together_and_are_what_is_counted() -> None:
     )
 
 
+def test_sets_are_compared_as_sets() -> None:
+    found = compare(run(sets("....x...")), run(sets("...xx...")), get_profile("videomme_v2.ov2"))
+    assert (found.overall.difference.rows, found.overall.losses, found.lost) == (2, 1, ("v0",))
+    assert found.overall.difference.value == pytest.approx(-7 / 16 / 2)
+
+
 def test_a_set_with_rows_missing_is_left_out_and_said() -> None:
     found = sets("......x.")[1:]
     table, _ = make_table(run(found, expected=8), found, get_profile("videomme_v2.ov2"))
