@@ -31,7 +31,7 @@ VIDEOMME_TASK = (
 
 
 def around(before: str = "", after: str = "") -> str:
-    """Words on both sides of the question: MLVU, LVBench, TempCompass, TimeLens, JumpScore (options are inside)."""
+    """Words on both sides of the question: TempCompass, TimeLens, MLVU (options are inside)."""
     return f"{before}{{{{ question }}}}{after}"
 
 
@@ -198,6 +198,11 @@ def tempcompass() -> str:
     return around("", "".join(f"{{% if question_type == '{task}' %}}{after}{{% endif %}}" for task, after in cases))
 
 
+def jumpscore(before: str = "", after: str = "") -> str:
+    """JumpScore, lmms-eval @3997a60, lmms_eval/tasks/jumpscore/utils.py: the question says everything."""
+    return f"{before}{{{{ question | trim }}}}{after}"
+
+
 def mmvu() -> str:
     """MMVU, without reasoning."""
     options = _listed(f"{_LABEL}: {{{{ option }}}}")
@@ -213,7 +218,7 @@ TEMPLATES: dict[str, str] = {
     "activitynetqa.lmms_main": activitynetqa(),
     "charades.lmms_main": charades(),
     "egoschema.lmms_main": egoschema(),
-    "jumpscore.ov2": around(),
+    "jumpscore.ov2": jumpscore(),
     "longvideobench.lmms_main": lettered(),
     "lvbench.lmms_main": bracketed(),
     "mlvu.lmms_main": mlvu(),
