@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -121,6 +123,8 @@ def test_activitynetqa_joins_its_two_files(tmp_path: Path) -> None:
     assert score("activitynetqa", row, "sony") == 1 and score("activitynetqa", row, "Sony") == 0
     _, text = row_of("activitynetqa", tmp_path / "hub.json", [{**question, "answer": "sony", "type": "8"}])
     assert text == "What is the tv brand? Answer the question using a single word or phrase."
+    pq.write_table(pa.Table.from_pylist([{**question, "answer": "sony", "type": "8"}]), tmp_path / "hub.parquet")
+    assert imported("activitynetqa", tmp_path / "hub.parquet").rows[0]["answer"] == "sony"
 
 
 def test_lvbench_has_its_options_in_the_question(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def _companion(importer: Importer, path: Path) -> Mapping[str, Record]:
     if importer.companion is None:
         return {}
     beside = path.with_name(importer.companion.name(path))
-    return importer.companion.columns(read_json(beside)) if beside.exists() else {}
+    return importer.companion.columns(read_json(beside)) if beside != path and beside.exists() else {}
 
 
 def _subtitles(importer: Importer, record: Record, media_root: Path, lost: dict[str, None]) -> dict[str, Any]:
