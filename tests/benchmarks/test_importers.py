@@ -86,7 +86,9 @@ def test_nextqa_reads_csv_and_finds_videos_by_the_published_map(tmp_path: Path) 
         writer.writerow(record)
     (row,) = imported("nextqa", path).rows
     assert (row["id"], row["video"], row["answer"], row["clip_id"]) == ("04_6", "04.mp4", 2, "04")
-    assert row["meta"]["frame_count"] == "9" and score("nextqa", row, "C") == 1
+    assert (
+        row["categories"] == {"kind": "causal"} and row["meta"]["frame_count"] == "9" and score("nextqa", row, "C") == 1
+    )
     (tmp_path / "map_vid_vidorID.json").write_text('{"04": "1164/04"}')
     (row,) = imported("nextqa", path).rows
     assert row["video"] == "1164/04.mp4"
