@@ -68,7 +68,7 @@ def write_benchmark(
         "manifest": "rows.jsonl",
         "media_root": str(media_root.resolve()),
         "model": {"path": setting.model},
-        "sampling": dict(setting.sampling),
+        "sampling": {**importer.sampling, **setting.sampling},
         "overrides": [dict(override) for override in setting.overrides],
         "engine": dict(setting.engine),
         "generation": {"max_tokens": importer.max_tokens, "temperature": 0},
