@@ -215,6 +215,8 @@ class Recipe(Section):
     """How answers are decoded."""
     prompt: str | None = None
     """Jinja2 template of the user text; `{{ question }}` stands for that column. Left out: question and options."""
+    template: str | None = None
+    """Instead of `prompt`: the name of a published wording, such as `vsi.official`; docs/benchmarks.md."""
     system: str | None = None
     """System text for rows that bring none."""
     overrides: list[Override] = Field(default_factory=list)
@@ -239,3 +241,9 @@ class Recipe(Section):
     """When to give up on a row."""
     record: Record = Field(default_factory=Record)
     """How the run directory is kept."""
+
+    @model_validator(mode="after")
+    def _one_wording(self) -> Recipe:
+        if self.prompt is not None and self.template is not None:
+            raise ValueError("prompt and template exclude each other; keep one")
+        return self
