@@ -62,7 +62,7 @@ def test_it_answers_a_real_file(checkpoint: Path, tmp_path: Path) -> None:
     """From the command line to the result; without the repair of the rotary embedding vLLM does not even start."""
     clips = {"long": write_clip(tmp_path / "long.mp4", 90, 10, 160, 120), "odd": write_clip(tmp_path / "odd.mp4", 5, 5)}
     rows = [{"id": name, "video": path.name, "question": QUESTION} for name, path in clips.items()]
-    rows.append({"id": "long+odd", "videos": ["long.mp4", "odd.mp4"], "question": QUESTION})
+    rows.append({"id": "long+odd", "video": ["long.mp4", "odd.mp4"], "question": QUESTION})
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     recipe = {
         "manifest": "rows.jsonl",
@@ -73,7 +73,7 @@ def test_it_answers_a_real_file(checkpoint: Path, tmp_path: Path) -> None:
     }
     (tmp_path / "recipe.yaml").write_text(json.dumps(recipe))
     result = vidpipe("run", tmp_path / "recipe.yaml", "-o", tmp_path / "run", timeout_s=600)
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
     answered = pq.read_table(tmp_path / "run" / "results.parquet").to_pylist()
     for row in answered:
         clip, prepared = read_clip(checkpoint, FAMILY, *(clips[name] for name in row["id"].split("+")), **SMALL)
