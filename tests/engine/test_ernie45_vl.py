@@ -59,7 +59,7 @@ def preparer(checkpoint: Path) -> VllmPreparer:
 
 
 def test_it_answers_a_real_file(checkpoint: Path, tmp_path: Path) -> None:
-    """From the command line to the result; without the repair of the rotary embedding vLLM does not even start."""
+    """From the command line to the result; without the repair of the rotary embedding vLLM dies at the first row."""
     clips = {"long": write_clip(tmp_path / "long.mp4", 90, 10, 160, 120), "odd": write_clip(tmp_path / "odd.mp4", 5, 5)}
     rows = [{"id": name, "video": path.name, "question": QUESTION} for name, path in clips.items()]
     rows.append({"id": "long+odd", "video": ["long.mp4", "odd.mp4"], "question": QUESTION})
