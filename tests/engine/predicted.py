@@ -72,7 +72,7 @@ def predicted_ids(
             assert rules is not None
             tokens = rules.layout(width, height, described.image_processor).vision_tokens
             ends = [Span(word, 1) for word in image_ends]
-            spans, beside = [*ends[:1], Span(rules.word, tokens), *ends[1:]], 0
+            spans, beside = [*ends[:1], Span(rules.vision_word, tokens), *ends[1:]], 0
         place = ids.index(id_of(medium.slot_word), begin)
         made += ids[begin : place - beside]
         made += token_ids(spans, lambda text: tokenizer.encode(text, add_special_tokens=False), id_of)

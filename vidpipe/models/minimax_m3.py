@@ -104,7 +104,7 @@ class MiniMaxM3:
         "MiniMaxM3SparseForConditionalGeneration",
         encoder_graphs=("image",),
         encoder_data_parallel=True,
-        images=ImageRules(IMAGE, image_layout),
+        images=ImageRules(IMAGE, IMAGE, image_layout),
         several_videos=True,
         # With its cache on (the default) vLLM's processor forgets the videos' metadata and the prompt has no times.
         engine_args={"mm_processor_cache_gb": 0},
