@@ -21,7 +21,7 @@ from vidpipe.errors import CapabilityError, EngineError
 from vidpipe.job.impossible import refuse_impossible
 from vidpipe.job.prepare import ClipReader, PreparedClip
 from vidpipe.job.work import ClipInputs, prepare
-from vidpipe.manifest.row import Row
+from vidpipe.manifest.row import Medium, Row
 from vidpipe.models.prompt import token_ids
 from vidpipe.models.registry import get_family
 from vidpipe.plan.clips import Clip, make_plan
@@ -67,8 +67,9 @@ def recipe(checkpoint: Path, **keys: Any) -> Recipe:
     return Recipe.model_validate({"manifest": "m", "model": model, "generation": {"max_tokens": 8}, **keys})
 
 
-def read(asked: Recipe, processor: dict[str, Any], path: Path, **row: Any) -> tuple[Clip, PreparedClip]:
-    rows = [Row(index=n, line=n, id=f"r{n}", video=str(path), question=q, **row) for n, q in enumerate(QUESTIONS)]
+def read(asked: Recipe, processor: dict[str, Any], path: Path, **window: float) -> tuple[Clip, PreparedClip]:
+    media = (Medium("video", str(path), **window),)
+    rows = [Row(index=n, line=n, id=f"r{n}", media=media, question=q) for n, q in enumerate(QUESTIONS)]
     clip = make_plan(rows, asked, FAMILY, processor).clips[0]
     return clip, ClipReader(asked, FAMILY, processor, path.parent, allow_outside_root=True).read(clip)
 
@@ -127,8 +128,8 @@ def test_generates_with_the_prompt_that_the_rules_say(
     inputs = prepare(asked, engine.preparer, clip, decoded)
     replies = answers(engine, inputs)
     sampling = clip.first.settings.sampling
-    times_s = [index / fps for index in decoded.seen.frames.indices]  # as Hugging Face computes them, in float64
-    assert decoded.seen.frames.times_s == pytest.approx(times_s, abs=1e-6)
+    times_s = [index / fps for index in decoded.seen.videos[0].indices]  # as Hugging Face computes them, in float64
+    assert decoded.seen.videos[0].times_s == pytest.approx(times_s, abs=1e-6)
     layout = FAMILY.layout(len(times_s), width, height, sampling, processor)
     for number in range(len(QUESTIONS)):
         made, reply = inputs.inputs[number], replies[f"r{number}"]
@@ -149,9 +150,9 @@ def test_times_of_a_variable_rate_file(engine: VllmEngine, checkpoint: Path, pro
     (made, _) = prepare(asked, engine.preparer, clip, decoded).inputs
     assert isinstance(made, EngineInput)
     prompt = engine._engine.renderer.get_tokenizer().decode(made.payload["prompt_token_ids"])
-    recorded = [time_s - decoded.seen.frames.times_s[0] for time_s in decoded.seen.frames.times_s]
+    recorded = [time_s - decoded.seen.videos[0].times_s[0] for time_s in decoded.seen.videos[0].times_s]
     assert [f"{time_s:.1f}" for time_s in recorded] == TIMES.findall(prompt)
-    nominal = [index / 30 for index in decoded.seen.frames.indices]
+    nominal = [index / 30 for index in decoded.seen.videos[0].indices]
     assert max(abs(a - b) for a, b in zip(recorded, nominal, strict=True)) > 1
 
 

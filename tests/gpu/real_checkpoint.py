@@ -30,7 +30,7 @@ from vidpipe.errors import RowError, VidpipeError
 from vidpipe.job.impossible import refuse_impossible, with_engine_args
 from vidpipe.job.prepare import ClipReader
 from vidpipe.job.work import prepare
-from vidpipe.manifest.row import Row
+from vidpipe.manifest.row import Medium, Row
 from vidpipe.models.family import Family
 from vidpipe.models.registry import family_of
 from vidpipe.plan.clips import Clip, make_plan
@@ -174,13 +174,15 @@ def look(
 ) -> Finding:
     """One clip both ways, and its answer."""
     settings = checkpoint.processor(family)
-    row = Row(index=0, line=1, id=path.name, video=str(path), question=QUESTION)
+    row = Row(index=0, line=1, id=path.name, media=(Medium("video", str(path)),), question=QUESTION)
     (clip,) = make_plan([row], recipe, family, settings).clips
     decoded = ClipReader(recipe, family, settings, path.parent, allow_outside_root=True).read(clip)
     (made,) = prepare(recipe, engine.preparer, clip, decoded).inputs
     if isinstance(made, RowError):
         raise made
-    own = own_inputs(checkpoint, family, clip, decoded.video, recipe)
+    (video,) = decoded.media
+    assert isinstance(video, Video)
+    own = own_inputs(checkpoint, family, clip, video, recipe)
     ids: list[int] = made.payload["prompt_token_ids"]
     unequal = (n for n, pair in enumerate(zip(ids, own.ids, strict=False)) if pair[0] != pair[1])
     first = None if ids == own.ids else next(unequal, min(len(ids), len(own.ids)))

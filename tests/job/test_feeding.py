@@ -31,7 +31,7 @@ class Noting(ClipReader):
 
     def read(self, clip: Clip) -> PreparedClip:
         with (self.media_root / "decoded.txt").open("a") as file:
-            file.write(f"{clip.first.row.video} {clip.first.row.clip_start_s}\n")
+            file.write(f"{clip.name} {clip.first.row.media[0].start_s}\n")
         return super().read(clip)
 
 
@@ -95,9 +95,9 @@ def test_a_slow_decoder_is_named(make_run: Make) -> None:
 def test_a_slow_preparation_is_named(make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     original = FakePreparer.prepare
 
-    def slow(self: FakePreparer, requests: Sequence[Request], identity: str) -> Prepared:
+    def slow(self: FakePreparer, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
         time.sleep(0.5)
-        return original(self, requests, identity)
+        return original(self, requests, identities)
 
     monkeypatch.setattr(FakePreparer, "prepare", slow)
     feed = go(make_run(windows(16)[::2], feed={"prepare": "engine"}), ClipReader).feed

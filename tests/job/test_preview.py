@@ -53,7 +53,7 @@ def test_it_reads_what_a_run_reads() -> None:
     family, processor = family_and_processor(str(TINY_MODEL), None, Path.cwd())
     shown = preview(CLIP, recipe, family, processor)
     assert processor["size"]["longest_edge"] == 25_165_824
-    assert shown.seen.frames.count == len(shown.pixels) == 16
+    assert shown.seen.videos[0].count == len(shown.pixels) == 16
     assert shown.seen.vision_tokens == shown.tokens.asked
 
 

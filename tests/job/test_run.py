@@ -94,7 +94,7 @@ def test_each_clip_is_decoded_once(make_run: Make, monkeypatch: pytest.MonkeyPat
     original = Decoders.read
 
     def counting(self: Decoders, clip: Clip, place: Place) -> Future[PreparedClip | ClipInputs]:
-        decoded.append(clip.first.row.video)
+        decoded.append(clip.name)
         return original(self, clip, place)
 
     monkeypatch.setattr(Decoders, "read", counting)
@@ -107,9 +107,9 @@ def test_clips_are_prepared_where_the_recipe_says(make_run: Make, monkeypatch: p
     here: list[str] = []
     original = FakePreparer.prepare
 
-    def counting(self: FakePreparer, requests: Sequence[Request], identity: str) -> Prepared:
+    def counting(self: FakePreparer, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
         here.extend(request.id for request in requests)
-        return original(self, requests, identity)
+        return original(self, requests, identities)
 
     monkeypatch.setattr(FakePreparer, "prepare", counting)
     rows = rows_of(go(make_run(feed={"prepare": where})))
@@ -121,9 +121,9 @@ class Accidents(ClipReader):
     """Reads as always, but dies or hangs at clips of certain names, as native decoders do."""
 
     def read(self, clip: Clip) -> PreparedClip:
-        if clip.first.row.video == "segv.mp4":
+        if clip.name == "segv.mp4":
             os.kill(os.getpid(), signal.SIGSEGV)
-        if clip.first.row.video == "hang.mp4":
+        if clip.name == "hang.mp4":
             time.sleep(600)
         return super().read(clip)
 

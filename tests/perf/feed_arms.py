@@ -68,7 +68,9 @@ def prospect_of(folder: Path, options: dict[str, Any], rows: str) -> Prospect:
 def ready_inputs(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
     """A: everything decoded and prepared beforehand, grouped; only the engine is measured."""
     prospect = prospect_of(folder, options, "grouped.jsonl")
-    engine = make_engine(prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location)
+    engine = make_engine(
+        prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location, prospect.most_media()
+    )
     assert isinstance(engine, VllmEngine)
     engine.start()
     inputs: list[EngineInput] = []

@@ -50,7 +50,8 @@ def frames(
 def _document(shown: Preview, file: Path, sheet: Path | None, pruning: dict[str, object] | None) -> FramesDocument:
     from vidpipe.cli.documents import FramesDocument, PromptPiece, PrunedDocument, TokensDocument
 
-    seen = shown.seen
+    (seen,), media = shown.seen.videos, shown.seen.media
+    assert media is not None
     pruned = None
     if pruning is not None and shown.kept_cells is not None:
         kept = shown.kept_cells.sum(axis=(1, 2)).tolist()
@@ -60,12 +61,12 @@ def _document(shown: Preview, file: Path, sheet: Path | None, pruning: dict[str,
         file=str(file),
         family=shown.family.name,
         sampling=shown.sampling.model_dump(),
-        outcome=seen.media.outcome,
-        frames_missing=seen.media.frames_missing,
-        notes=seen.media.notes,
-        frames=seen.frames.count,
-        indices=seen.frames.indices,
-        times_s=seen.frames.times_s,
+        outcome=media.outcome,
+        frames_missing=media.frames_missing,
+        notes=media.notes,
+        frames=seen.count,
+        indices=seen.indices,
+        times_s=seen.times_s,
         told_times_s=shown.told_s,
         times_in=shown.family.times_in,
         time_texts=shown.time_texts,
@@ -83,7 +84,7 @@ def _write_sheet(shown: Preview, file: Path, output: Path) -> None:
     from vidpipe.errors import RecipeError
     from vidpipe.report.sheet import Tile, draw_sheet
 
-    seen, (width, height) = shown.seen.frames, shown.layout.size_wh
+    seen, (width, height) = shown.seen.videos[0], shown.layout.size_wh
     heading = [
         f"{file.name} as {shown.family.name} sees it: {seen.count} frames of {width}x{height}, "
         f"{shown.tokens.kept} of {shown.tokens.asked} vision tokens"

@@ -10,13 +10,12 @@ import json
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from pydantic import Field
 
-from vidpipe.engine.interface import Capabilities, EngineInput, Prepared, Reply, Request
+from vidpipe.engine.interface import ONE_VIDEO, Capabilities, EngineInput, Prepared, Reply, Request
 from vidpipe.errors import EngineError, RowError
 from vidpipe.recipe.schema import EngineSection, Model, Section
 
@@ -57,21 +56,20 @@ class Script(Section):
 
 
 class FakePreparer:
-    """The payload of an input is its prompt, and the clip's pixels as they are."""
+    """The payload of an input is its prompt, and the pixels of its media as they are."""
 
     def warm_up(self) -> None:
         """See `Preparer.warm_up`."""
 
-    def prepare(self, requests: Sequence[Request], identity: str) -> Prepared:
+    def prepare(self, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
         """See `Preparer.prepare`."""
-        video = requests[0].video
-        pixels = np.empty(0, np.uint8) if video is None else video.pixels
+        pixels = tuple(medium.pixels for medium in requests[0].media)
         prompts = [json.dumps(request.messages).encode() for request in requests]
         inputs = (
             EngineInput(request.id, request.generation, len(prompt), (prompt, pixels))
             for request, prompt in zip(requests, prompts, strict=True)
         )
-        return Prepared(tuple(inputs), pixels.nbytes)
+        return Prepared(tuple(inputs), sum(medium.nbytes for medium in pixels))
 
 
 class FakeEngine:
@@ -81,7 +79,9 @@ class FakeEngine:
     capabilities = Capabilities()
     preparer = FakePreparer()
 
-    def __init__(self, model: Model, settings: EngineSection, checkpoint: str) -> None:
+    def __init__(
+        self, model: Model, settings: EngineSection, checkpoint: str, most_media: Mapping[str, int] = ONE_VIDEO
+    ) -> None:
         self._script = Script.model_validate(settings.args)
         self._waiting: dict[str, EngineInput] = {}
         self._order = list(self._script.order)
@@ -103,7 +103,7 @@ class FakeEngine:
             kind: Any = self._script.refuse[engine_input.id]
             raise RowError(kind, f"the script refuses {engine_input.id}")
         if self._script.refuse_same_media:
-            media = hashlib.sha256(engine_input.payload[1]).hexdigest()
+            media = hashlib.sha256(b"".join(engine_input.payload[1])).hexdigest()
             if media in self._media:
                 raise RowError("bad_value", "AssertionError: a cached item is missing")
             self._media.add(media)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -30,6 +31,41 @@ class Video:
     """The family's `slot_word`."""
     vision_word: str
     """The family's `vision_word`."""
+    texts_behind: tuple[str, ...] = ()
+    """Plain text behind each of the places that hold vision tokens, in order; empty: nothing is put in between."""
+
+    @property
+    def modality(self) -> Literal["video"]:
+        """As what the engine takes it, and the type of its mark in the messages."""
+        return "video"
+
+
+@dataclass(frozen=True)
+class Image:
+    """A still image for the engine."""
+
+    pixels: npt.NDArray[np.uint8]
+    """[height, width, 3], RGB."""
+    word: str
+    """The word of the family's `ImageRules`."""
+
+    @property
+    def modality(self) -> Literal["image"]:
+        """As what the engine takes it, and the type of its mark in the messages."""
+        return "image"
+
+    @property
+    def slot_word(self) -> str:
+        """Control word that the chat template writes where the image belongs."""
+        return self.word
+
+    @property
+    def vision_word(self) -> str:
+        """Control word that each vision token is in the finished prompt."""
+        return self.word
+
+
+Medium = Video | Image
 
 
 @dataclass(frozen=True)
@@ -39,14 +75,15 @@ class Request:
     id: str
     messages: tuple[Message, ...]
     generation: Generation
-    video: Video | None = None
+    media: tuple[Medium, ...] = ()
+    """Those of each modality in the order of their marks in the messages."""
     special_tokens: Literal["literal", "refuse"] = "literal"
     """What becomes of control words in the messages' texts."""
 
 
 @dataclass(frozen=True)
 class EngineInput:
-    """One row as the engine takes it. Crosses processes; rows of one clip share one media item."""
+    """One row as the engine takes it. Crosses processes; rows of one clip share their media items."""
 
     id: str
     generation: Generation
@@ -54,8 +91,8 @@ class EngineInput:
     """Prompt tokens, media expanded."""
     payload: Any
     """The engine's own form."""
-    vision_token_id: int | None = None
-    """The token that stands for vision in the expanded prompt; None without media."""
+    vision_token_ids: tuple[int, ...] = ()
+    """The tokens that stand for vision in the expanded prompt; none without media."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +102,7 @@ class Prepared:
     inputs: tuple[EngineInput | RowError, ...]
     """For each request in order: what `Engine.submit` takes, or why it cannot run."""
     media_bytes: int
-    """Bytes of the media item that they share."""
+    """Bytes of the media items that they share."""
 
 
 class Preparer(Protocol):
@@ -78,12 +115,13 @@ class Preparer(Protocol):
             EngineError: `engine_start`.
         """
 
-    def prepare(self, requests: Sequence[Request], identity: str) -> Prepared:
+    def prepare(self, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
         """Prepare the rows of one clip; the media only once.
 
         Args:
-            requests: Rows that share one `video` (or have none).
-            identity: Equal only for equal pixels, metadata and processor arguments, in all processes.
+            requests: Rows that share all their `media` (or have none).
+            identities: A name for each of them, equal only for equal pixels, metadata and processor arguments, in
+                all processes.
         """
 
 
@@ -113,6 +151,10 @@ class Capabilities:
     """Whether preparing in worker processes pays here; the default of `feed.prepare`."""
 
 
+ONE_VIDEO: Mapping[str, int] = MappingProxyType({"video": 1, "image": 0})
+"""The media of nearly every request."""
+
+
 class Engine(Protocol):
     """One engine. Not thread-safe; `poll` may block for one step."""
 
@@ -127,7 +169,17 @@ class Engine(Protocol):
     steps: int
     """Grows whenever it has computed something; a watchdog looks at it."""
 
-    def __init__(self, model: Model, settings: EngineSection, checkpoint: str) -> None: ...
+    def __init__(
+        self, model: Model, settings: EngineSection, checkpoint: str, most_media: Mapping[str, int] = ONE_VIDEO
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            model: The recipe's.
+            settings: The recipe's.
+            checkpoint: Folder, or name on the hub.
+            most_media: The most media that a request will have, by modality.
+        """
 
     def start(self) -> None:
         """Load the model.

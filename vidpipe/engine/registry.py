@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 
-from vidpipe.engine.interface import Engine
+from vidpipe.engine.interface import ONE_VIDEO, Engine
 from vidpipe.errors import CapabilityError
 from vidpipe.recipe.schema import EngineSection, Model
 
@@ -15,16 +16,19 @@ ENGINES: dict[str, str] = {
 """Engine name -> `module:class`."""
 
 
-def make_engine(model: Model, settings: EngineSection, checkpoint: str) -> Engine:
+def make_engine(
+    model: Model, settings: EngineSection, checkpoint: str, most_media: Mapping[str, int] = ONE_VIDEO
+) -> Engine:
     """The engine that `settings` name, not started yet.
 
     Args:
         model: The recipe's model.
         settings: The recipe's engine section.
         checkpoint: Path or hub name of the checkpoint, resolved.
+        most_media: The most media that a request will have, by modality.
     """
     if settings.name not in ENGINES:
         raise CapabilityError(f"engine {settings.name!r} is not known. Known: {', '.join(ENGINES)}.")
     module, _, attribute = ENGINES[settings.name].partition(":")
-    engine: Engine = getattr(import_module(module), attribute)(model, settings, checkpoint)
+    engine: Engine = getattr(import_module(module), attribute)(model, settings, checkpoint, most_media)
     return engine

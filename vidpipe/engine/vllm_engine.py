@@ -8,12 +8,13 @@ without a word. Here a bad request fails alone and finished rows come back one a
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from vidpipe.engine import vllm_environment
-from vidpipe.engine.interface import Capabilities, EngineInput, Reply
+from vidpipe.engine.interface import ONE_VIDEO, Capabilities, EngineInput, Reply
 from vidpipe.engine.vllm_prepare import VllmPreparer, row_error
 from vidpipe.errors import CapabilityError, EngineError
 from vidpipe.recipe.schema import EngineSection, Generation, Model
@@ -39,7 +40,9 @@ class VllmEngine:
     batch_rows = 0
     steps = 0
 
-    def __init__(self, model: Model, settings: EngineSection, checkpoint: str) -> None:
+    def __init__(
+        self, model: Model, settings: EngineSection, checkpoint: str, most_media: Mapping[str, int] = ONE_VIDEO
+    ) -> None:
         name, version = vllm_environment.installed()
         self.version = f"{name} {version}"
         # The CPU build computes on the cores that workers would use, and importing it there costs 7 s and 1 GB each.
@@ -47,7 +50,7 @@ class VllmEngine:
         for key in OWNED_ARGS.keys() & settings.args.keys():
             raise CapabilityError(f"engine.args.{key} would contradict the recipe. Say it with {OWNED_ARGS[key]}.")
         arguments: dict[str, Any] = {
-            "limit_mm_per_prompt": {"video": 1, "image": 0},
+            "limit_mm_per_prompt": dict(most_media),
             "disable_log_stats": False,  # the times of each request come from them
             "enforce_eager": vllm_environment.is_cpu_build(),
             "seed": 0,
@@ -70,7 +73,7 @@ class VllmEngine:
             self._engine = LLMEngine.from_engine_args(EngineArgs(**self._arguments))
         except Exception as error:  # whatever a third-party engine raises while it starts
             raise EngineError("engine_start", f"vLLM cannot start: {type(error).__name__}: {error}") from error
-        self._vision_ids: dict[str, int] = {}
+        self._vision_ids: dict[str, tuple[int, ...]] = {}
         self.batch_rows = self._engine.vllm_config.scheduler_config.max_num_seqs
         if self._engine.renderer.mm_processor_cache is None:
             self.preparer.share(self._engine.renderer)
@@ -86,8 +89,7 @@ class VllmEngine:
         payload, sent = self._without_known_media(engine_input.payload)
         try:
             self._engine.add_request(engine_input.id, payload, _sampling_params(engine_input.generation))
-            if engine_input.vision_token_id is not None:
-                self._vision_ids[engine_input.id] = engine_input.vision_token_id
+            self._vision_ids[engine_input.id] = engine_input.vision_token_ids
         except EngineDeadError as error:
             raise EngineError("engine_dead", f"vLLM died: {error}") from error
         except Exception as error:  # the engine itself has not seen the request
@@ -135,8 +137,7 @@ class VllmEngine:
         if completion is not None and completion.finish_reason in UNFINISHED:
             completion = None
         times = output.metrics
-        vision_id = self._vision_ids.pop(output.request_id, None)
-        kept = 0 if vision_id is None else int(np.count_nonzero(ids == vision_id))
+        vision_ids = self._vision_ids.pop(output.request_id, ())
         return Reply(
             id=output.request_id,
             text=None if completion is None else completion.text,
@@ -144,7 +145,7 @@ class VllmEngine:
             prompt_sha=hashlib.sha256(ids.tobytes()).hexdigest(),
             tokens_in=len(ids),
             tokens_out=0 if completion is None else len(completion.token_ids),
-            vision_tokens_kept=kept,
+            vision_tokens_kept=int(np.isin(ids, vision_ids).sum()),
             queue_s=None if times is None else max(0.0, times.scheduled_ts - times.queued_ts),
             engine_s=None if times is None else max(0.0, times.last_token_ts - times.scheduled_ts),
         )

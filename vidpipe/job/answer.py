@@ -65,7 +65,7 @@ def answer(
                 display.state(f"{error}; starting it again ({restarts} of {recipe.retry.engine_restarts})")
             finally:
                 feed.close()
-            engine = make_engine(recipe.model, recipe.engine, prospect.checkpoint.location)
+            engine = make_engine(recipe.model, recipe.engine, prospect.checkpoint.location, prospect.most_media())
 
 
 def _with_engine(

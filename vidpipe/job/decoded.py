@@ -93,5 +93,4 @@ class Decoded:
             raise
         except Exception as error:  # a fault of ours must cost this clip, not a run of a million
             traceback.print_exception(error)
-            name = task.clip.first.row.video
-            return MediaError("corrupt", f"{name}: unexpected {type(error).__name__}: {error}")
+            return MediaError("corrupt", f"{task.clip.name}: unexpected {type(error).__name__}: {error}")

@@ -48,8 +48,7 @@ class Decoders:
 
     def look(self, clip: Clip) -> Outlook:
         """See `ClipReader.look`; waits. Safe to call from threads."""
-        name = clip.first.row.video
-        return self._pool.submit(self._reader.look, clip, name=name, time_limit_s=LOOK_LIMIT_S).result()
+        return self._pool.submit(self._reader.look, clip, name=clip.name, time_limit_s=LOOK_LIMIT_S).result()
 
     def read(self, clip: Clip, place: Place) -> Future[PreparedClip | ClipInputs]:
         """Decode a clip, and prepare it if that is done in the children; see `ClipReader.read`.
@@ -63,7 +62,7 @@ class Decoders:
     def _read(self, clip: Clip, place: Place) -> PreparedClip | ClipInputs:
         outlook = self.look(clip)
         self._budget.enter(place, outlook.media_bytes)
-        name = clip.first.row.video
+        name = clip.name
         limit_s = self._reader.recipe.media.decode_timeout_s or default_time_limit_s(outlook.duration_s)
         if self._preparer is None:
             decoded = self._pool.submit(self._reader.read, clip, name=name, time_limit_s=limit_s).result()

@@ -72,7 +72,8 @@ def run(
         EngineError: the engine cannot start, or died; what was answered is kept.
     """
     prospect.manifest.raise_if_refused(prospect.manifest_path)
-    engine = make_engine(prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location)
+    recipe = prospect.recipe
+    engine = make_engine(recipe.model, recipe.engine, prospect.checkpoint.location, prospect.most_media())
     run_dir = RunDir(path)
     run_dir.create()
     if not has_links(run_dir.claims):

@@ -11,6 +11,7 @@ from vidpipe.errors import ManifestError
 from vidpipe.manifest.delimited import header_of, read_delimited
 from vidpipe.manifest.folder import VIDEO_SUFFIXES, read_folder, read_single
 from vidpipe.manifest.jsonl import read_jsonl
+from vidpipe.manifest.media import MEDIA_COLUMNS
 from vidpipe.manifest.row import TEXT_COLUMNS, BadRow, ColumnKind, Fault, Record, Row
 from vidpipe.manifest.rows import to_row
 
@@ -98,9 +99,9 @@ def _check_columns(manifest: Manifest, recipe_has_prompt: bool) -> None:
     """Name a column that no row has once, instead of failing every row for it."""
     if any(fault.refuses_manifest for fault in manifest.faults) or not (manifest.columns or manifest.rows):
         return
-    wanted: list[tuple[str, Any]] = [("id", {"id"}), ("video", {"video"})]
+    wanted: list[tuple[str, Any]] = [("id", {"id"}), ("video", MEDIA_COLUMNS)]
     if not recipe_has_prompt:
-        wanted.append(("question", {"question", "prompt"}))
+        wanted.append(("question", {"question", "prompt", "messages"}))
     for name, any_of in wanted:
         if not any_of & manifest.columns.keys():
             manifest.faults = [fault for fault in manifest.faults if fault.kind != "missing_field"]
