@@ -37,13 +37,14 @@ _kept: list[Any] = []  # torch forgets operator schemas when their Library objec
 def install() -> None:
     """Install the cure in this process, if its packages are of the kind that needs it. Idempotent."""
     # By name: in a child process the sitecustomize has loaded this file once more, as a module of another name.
-    if not _is_cpu_build("torch") or any(type(finder).__name__ == TorchvisionFinder.__name__ for finder in sys.meta_path):
+    installed = any(type(finder).__name__ == _Finder.__name__ for finder in sys.meta_path)
+    if installed or not _is_cpu_build("torch"):
         return
     for name in NOT_NEEDED:
         if name not in sys.modules and not _is_cpu_build(name):
             sys.modules[name] = None  # type: ignore[assignment]  # import and find_spec now say "absent"
     if "torchvision" not in sys.modules and not _is_cpu_build("torchvision"):
-        sys.meta_path.insert(0, TorchvisionFinder())
+        sys.meta_path.insert(0, _Finder())
 
 
 def reach_children() -> None:
@@ -60,7 +61,7 @@ def _is_cpu_build(package: str) -> bool:
         return False
 
 
-class TorchvisionFinder(MetaPathFinder):
+class _Finder(MetaPathFinder):
     """Finds nothing itself; it is asked first, just before torchvision is imported."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
