@@ -147,3 +147,72 @@ def test_a_manifests_own_images_column_stays(make_run: Make, tmp_path: Path) -> 
     picture(tmp_path / "one.png")
     result = go(make_run([{"id": "r", "images": ["one.png"], "question": "?"}]))
     assert json.loads(pq.read_table(result.results)["manifest.images"][0].as_py()) == ["one.png"]
+
+
+def folder_of(path: Path, numbers: range) -> Path:
+    path.mkdir()
+    for number in numbers:
+        picture(path / f"{number}.png", 2 * number)
+    return path
+
+
+def test_videos_that_lie_as_pictures(make_run: Make, tmp_path: Path) -> None:
+    folder_of(tmp_path / "shots", range(1, 31))  # 10 s at 3 a second; names in natural order only
+    listed = [f"shots/{number}.png" for number in range(1, 31)]
+    frames = {"frames_fps": 3, "question": "?"}
+    rows: list[dict[str, Any]] = [
+        {"id": "video", "video": "shots", **frames},
+        {"id": "frames", "frames": "shots", **frames},
+        {"id": "list", "frames": listed, **frames},
+        {"id": "numbered", "frames": "shots", "frames_start_index": 1, **frames},
+        {"id": "cut", "frames": "shots", "clip_start": 2, "clip_end": 4, **frames},
+        {"id": "gap", "frames": listed[:10] + listed[20:], "frames_start_index": 1, **frames},
+        {"id": "file", "video": "a.mp4", **frames},
+        {"id": "no rate", "video": "shots", "question": "?"},
+        {"id": "out", "frames": ["../out.png"], **frames},
+    ]
+    found = rows_of(go(make_run(rows, media_root=".")))
+    expected = {"file": "not_media", "no rate": "not_a_file", "out": "outside_root"}
+    assert {name: row["error_kind"] for name, row in found.items() if row["error_kind"]} == expected
+    whole = found["video"]["frames"]
+    assert whole["count"] == 20 and whole["indices"][:3] == [0, 2, 3] and whole["indices"][-1] == 29
+    assert whole["times_s"] == pytest.approx([index / 3 for index in whole["indices"]])
+    assert found["frames"]["frames"] == found["list"]["frames"] == found["numbered"]["frames"] == whole
+    assert found["list"]["clip_id"] == "shots/1.png"
+    assert found["cut"]["frames"]["indices"][0] == 6 and found["cut"]["frames"]["indices"][-1] == 11
+    gap = found["gap"]
+    assert gap["media"] == {"outcome": "ok_partial", "frames_missing": 10, "notes": []}
+    assert gap["frames"]["times_s"][-1] == pytest.approx(29 / 3) and gap["frames"]["indices"][-1] == 19
+
+
+def test_links_in_a_folder_do_not_lead_out(make_run: Make, tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    folder_of(tmp_path / "root" / "shots", range(3))
+    (tmp_path / "root" / "shots" / "9.png").symlink_to(picture(tmp_path / "secret.png"))
+    rows = [{"id": "r", "frames": "shots", "frames_fps": 1, "question": "?"}]
+    assert rows_of(go(make_run(rows, media_root="root")))["r"]["error_kind"] == "outside_root"
+
+
+def test_the_plan_reads_folders_too(make_run: Make, tmp_path: Path) -> None:
+    folder_of(tmp_path / "shots", range(1, 31))
+    rows = [{"id": "r", "frames": "shots", "frames_fps": 3, "clip_end": 5, "question": "?"}]
+    prospect = look_ahead(load_recipe(make_run(rows), []))
+    (clip,) = prospect.plan(prospect.manifest.rows).clips
+    outlook = prospect.reader.look(clip)
+    assert (outlook.frames, outlook.duration_s) == (10, 10.0)
+    assert prospect.reader.read(clip).seen.videos[0].count == 10
+    assert outlook.vision_tokens == prospect.reader.read(clip).seen.vision_tokens
+
+
+def test_windows_by_either_name(make_run: Make, make_clip: Make) -> None:
+    make_clip("ten.mp4", frames=30, fps=10)
+    windows: dict[str, dict[str, Any]] = {
+        "published": {"start": 0.5, "end": 1.5}, "ours": {"clip_start": 0.5, "clip_end": 1.5}, "open": {"start": 2.5},
+        "reversed": {"start": 1.5, "end": 0.5}, "negative": {"start": -1, "end": 1}, "past": {"start": 99, "end": 100},
+        "between": {"start": 2.95, "end": 2.96}, "text": {"start": "0:01"}, "twice": {"start": 1, "clip_start": 1},
+    }  # fmt: skip
+    rows = [{"id": name, "video": "ten.mp4", "question": "?", **window} for name, window in windows.items()]
+    found = rows_of(go(make_run(rows, sampling={"fps": 10})))
+    good = {name: row["frames"]["indices"] for name, row in found.items() if row["status"] == "ok"}
+    assert good == {"published": [*range(5, 15)], "ours": [*range(5, 15)], "open": [*range(25, 30)]}
+    assert {row["error_kind"] for row in found.values()} == {None, "bad_window"}

@@ -16,10 +16,13 @@ PIXEL_SCORES = "scores from pixels, not from the model's encoder: which tokens g
 
 
 def frames(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A video file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE|FOLDER", help="A video file, or a folder of pictures.")],
     model: Annotated[str, typer.Option("--model", metavar="M", help="A family's name, or a checkpoint.")],
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="sampling.* and pruning.* as in a recipe.")
+    ] = None,
+    frames_fps: Annotated[
+        float | None, typer.Option("--frames-fps", min=0.001, help="A folder's pictures a second.")
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="SHEET.png", help="Contact sheet.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
@@ -37,7 +40,7 @@ def frames(
         raw, assignments or [], text="", folder=Path.cwd(), name=file.stem, source="command line"
     ).recipe
     family, processor = family_and_processor(model, recipe.model.family, Path.cwd())
-    shown = preview(file, recipe, family, processor)
+    shown = preview(file, recipe, family, processor, frames_fps)
     if output is not None:
         _write_sheet(shown, file, output)
     document = _document(shown, file, output, recipe.pruning.model_dump() if recipe.pruning else None)

@@ -79,8 +79,17 @@ def family_and_processor(model: str, family: str | None, folder: Path) -> tuple[
     return found, checkpoint.processor(found)
 
 
-def preview(path: Path, recipe: Recipe, family: Family, processor: Mapping[str, Any]) -> Preview:
+def preview(
+    path: Path, recipe: Recipe, family: Family, processor: Mapping[str, Any], frames_fps: float | None = None
+) -> Preview:
     """Read `path` as a run of `recipe` would.
+
+    Args:
+        path: A video file, or a folder of pictures.
+        recipe: Its sampling and pruning count.
+        family: The model's.
+        processor: The settings that its frames go by.
+        frames_fps: Pictures a second, if it is a folder.
 
     Raises:
         MediaError: the file cannot be shown.
@@ -89,7 +98,8 @@ def preview(path: Path, recipe: Recipe, family: Family, processor: Mapping[str, 
     sampling = family.complete(recipe.sampling, processor)
     if recipe.pruning is not None:
         refuse_missing_pruning(recipe.pruning.method, family)
-    row = Row(index=0, line=1, id=path.name, media=(Medium("video", path_text(path.absolute())),))
+    medium = Medium("video" if frames_fps is None else "frames", path_text(path.absolute()), fps=frames_fps)
+    row = Row(index=0, line=1, id=path.name, media=(medium,))
     clip = Clip((PlannedRow(row, RowSettings(sampling, recipe.generation), ()),))
     prepared = ClipReader(recipe, family, processor, Path.cwd(), allow_outside_root=True).read(clip)
     (video,) = prepared.media

@@ -96,6 +96,8 @@ class Row:
     timestamps_from: Literal["clip", "video"] = "clip"
     """Zero point of the times that the model is told."""
     clip_id: str | None = None
+    place_in_set: tuple[str, int] | None = None
+    """The set of rows that are scored together, and the row's place in it."""
     sampling: Mapping[str, Any] = field(default_factory=dict)
     """The row's own `sampling.*` values."""
     generation: Mapping[str, Any] = field(default_factory=dict)

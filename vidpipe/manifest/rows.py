@@ -59,7 +59,6 @@ def _row(record: Record, index: int, row_id: str, recipe_has_prompt: bool) -> Ro
     subtitles = texts(values, "subtitles")
     if subtitles and sum(medium.modality == "video" for medium in media) != 1:
         raise RowError("bad_value", "subtitles belong to one video; the row has none, or several.")
-    _check_place_in_set(values)
     return Row(
         index=index,
         line=record.line,
@@ -76,16 +75,19 @@ def _row(record: Record, index: int, row_id: str, recipe_has_prompt: bool) -> Ro
         subtitle_offset_s=number(values, "subtitle_offset") or 0.0,
         timestamps_from=word(values, "timestamps_from", ("clip", "video")) or "clip",  # type: ignore[arg-type]
         clip_id=text(values, "clip_id") or text(values, "group_id"),
+        place_in_set=_place_in_set(values),
         sampling=_settings(values, "sampling"),
         generation=_settings(values, "generation"),
         values=values,
     )
 
 
-def _check_place_in_set(values: Mapping[str, Any]) -> None:
+def _place_in_set(values: Mapping[str, Any]) -> tuple[str, int] | None:
     """Scorers put the rows of a set in order; a row that does not say where it stands would be lost there."""
-    if (text(values, "set_id") is None) != (whole_number(values, "set_index") is None):
+    name, index = text(values, "set_id"), whole_number(values, "set_index")
+    if (name is None) != (index is None):
         raise RowError("missing_field", "set_id and set_index go together: the set, and the row's place in it.")
+    return None if name is None or index is None else (name, index)
 
 
 def _options(value: Any) -> tuple[str, ...]:
