@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import Field
 
-from vidpipe.engine.interface import ONE_VIDEO, Capabilities, EngineInput, Prepared, Reply, Request
+from vidpipe.engine.interface import ONE_VIDEO, Capabilities, CodecVideo, EngineInput, Prepared, Reply, Request
 from vidpipe.errors import EngineError, RowError
 from vidpipe.recipe.schema import EngineSection, Model, Section
 
@@ -63,7 +63,9 @@ class FakePreparer:
 
     def prepare(self, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
         """See `Preparer.prepare`."""
-        pixels = tuple(medium.pixels for medium in requests[0].media)
+        media = requests[0].media
+        pixels = tuple(medium.pixels for medium in media if not isinstance(medium, CodecVideo))
+        assert len(pixels) == len(media), "the codec is refused with this engine"
         prompts = [json.dumps(request.messages).encode() for request in requests]
         inputs = (
             EngineInput(request.id, request.generation, len(prompt), (prompt, pixels))
