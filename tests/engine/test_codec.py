@@ -210,10 +210,13 @@ def test_a_whole_run(checkpoint: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_work_is_refused(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = recipe(checkpoint)
-    for key, section in (("engine", {"name": "fake"}), ("feed", {"prepare": "engine"})):
-        values = {**asked.model_dump(exclude_unset=True), key: section}
-        with pytest.raises(CapabilityError, match=rf"set|Set|{key}"):
-            for_codec(Recipe.model_validate(values))
+    for key, section, reason in (
+        ("engine", {"name": "fake"}, "fake has no codec"),
+        ("engine", {"encoder_graphs": "on"}, "encoder_graphs"),
+        ("feed", {"prepare": "engine"}, r"feed\.prepare"),
+    ):
+        with pytest.raises(CapabilityError, match=reason):
+            for_codec(Recipe.model_validate({**asked.model_dump(exclude_unset=True), key: section}))
     require_programs(asked)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(vllm_codec.sys, "executable", "/nowhere/python")

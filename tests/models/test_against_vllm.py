@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from vidpipe.engine import torchvision_on_cpu, vllm_environment
 from vidpipe.errors import EngineError, MediaError
-from vidpipe.models import ernie45_vl, llava_onevision2, minimax_m3, qwen3_vl
+from vidpipe.models import ernie45_vl, ernie45_vl_sampling, llava_onevision2, minimax_m3, qwen3_vl
 from vidpipe.models.clock import FrameClock
 from vidpipe.models.indices import qwen2_vl_indices, spread_float32, steps_float32
 from vidpipe.models.resize import qwen2_vl_resize
@@ -123,7 +123,7 @@ def test_float32_steps_are_torchs(total: int, count: float) -> None:
 @examples
 @given(frames, unknown_fps, st.none() | targets, st.none() | caps)
 def test_uniform_indices(total: int, rate: float, target: float | None, cap: int | None) -> None:
-    ours = ernie45_vl.uniform_indices(total, rate, target_fps=target, max_frames=cap)
+    ours = ernie45_vl_sampling.uniform_indices(total, rate, target_fps=target, max_frames=cap)
     assert ours == loaded(vllm_video.VideoBackend, total, rate, target or -1, cap or -1)
 
 
@@ -134,7 +134,9 @@ def test_ernie_hf_indices(total: int, rate: float, target: float, exact: int | N
     asked = {"num_frames": exact} if exact else {"fps": target}
     metadata = VideoMetadata(total_num_frames=total, fps=rate)
     theirs = outcome(lambda: hf_ernie.Ernie4_5_VLMoeVideoProcessor.sample_frames(processor, metadata, **asked).tolist())
-    ours = outcome(lambda: ernie45_vl.hf_indices(total, rate, target_fps=None if exact else target, num_frames=exact))
+    ours = outcome(
+        lambda: ernie45_vl_sampling.hf_indices(total, rate, target_fps=None if exact else target, num_frames=exact)
+    )
     assert ours == theirs
 
 

@@ -42,9 +42,15 @@ def for_codec(recipe: Recipe) -> Recipe:
             "feed.prepare: canvases are made where clips are prepared; beside the engine a hanging file would hang the "
             "run. Leave it at auto."
         )
+    if recipe.engine.encoder_graphs == "on":
+        raise CapabilityError(
+            "engine.encoder_graphs: budgets are made for frames, and canvases are not foreseen. Leave it at auto (off "
+            "under sampling.video_backend: codec)."
+        )
     # vidpipe has held the path against media_root before the engine gets it.
     args = {"allowed_local_media_path": "/", **recipe.engine.args}
-    return recipe.model_copy(update={"engine": recipe.engine.model_copy(update={"args": args})})
+    engine = recipe.engine.model_copy(update={"args": args, "encoder_graphs": "off"})
+    return recipe.model_copy(update={"engine": engine})
 
 
 def require_programs(recipe: Recipe) -> None:
