@@ -149,7 +149,7 @@ def check(asked: argparse.Namespace) -> int:
             "engine": {"args": {"max_model_len": asked.max_model_len}},
         }
     )
-    refuse_impossible(recipe, family)
+    refuse_impossible(recipe, family, checkpoint.config.get("architectures") or ())
     recipe = with_engine_args(recipe, family)
     engine = VllmEngine(recipe.model, recipe.engine, checkpoint.location)
     print(f"{family.name}, {checkpoint.location}, {engine.version}")

@@ -61,6 +61,8 @@ class ImageRules:
     Raises:
         MediaError: `aspect_ratio`, where the family refuses a shape.
     """
+    beside_videos: bool = True
+    """Whether a row may have both; not where one processor makes both one size."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,17 @@ from typing import Any, ClassVar, Literal
 
 from vidpipe.errors import CapabilityError
 from vidpipe.models.clock import FrameClock, vllm_metadata
-from vidpipe.models.family import Abilities, Bounds, VideoLayout, bounds_of, fill, padded, rule_of
+from vidpipe.models.family import (
+    Abilities,
+    Bounds,
+    ImageLayout,
+    ImageRules,
+    VideoLayout,
+    bounds_of,
+    fill,
+    padded,
+    rule_of,
+)
 from vidpipe.models.llava_onevision2_codec import complete_codec
 from vidpipe.models.llava_onevision2_sampling import (
     DEFAULT_FPS,
@@ -64,6 +74,24 @@ def frame_layout(
     return out_h, out_w, (out_h // patch) * (out_w // patch) // merge**2
 
 
+def image_layout(width: int, height: int, processor: Mapping[str, Any]) -> ImageLayout:
+    """Size and tokens of a still image under the image processor's settings.
+
+    Raises:
+        MediaError: `aspect_ratio`.
+    """
+    bounds = bounds_of(processor, CLASS_BOUNDS)
+    out_h, out_w, tokens = frame_layout(
+        height,
+        width,
+        patch=processor.get("patch_size", PATCH),
+        merge=processor.get("merge_size", MERGE),
+        min_pixels=bounds.min_pixels,
+        max_pixels=bounds.max_pixels,
+    )
+    return ImageLayout((out_w, out_h), tokens)
+
+
 class LlavaOnevision2:
     """The family's rules behind the common interface."""
 
@@ -75,7 +103,12 @@ class LlavaOnevision2:
         "ov2_eval": frozenset({"fps", "max_frames", "min_pixels", "max_pixels"}),
     }
     abilities: ClassVar[Abilities] = Abilities(
-        "vllm", "LlavaOnevision2ForConditionalGeneration", needs_remote_code=True, codec_video=True
+        "vllm",
+        "LlavaOnevision2ForConditionalGeneration",
+        needs_remote_code=True,
+        codec_video=True,
+        images=ImageRules(IMAGE, image_layout, beside_videos=False),
+        several_videos=True,
     )
     published: ClassVar[Mapping[str, Any]] = {"patch_size": PATCH, "merge_size": MERGE}
     frames_are_images: ClassVar[bool] = True

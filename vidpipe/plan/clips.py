@@ -107,6 +107,12 @@ def refuse_impossible_media(row: Row, family: Family, recipe: Recipe, sampling: 
     videos = sum(medium.modality == "video" for medium in row.media)
     if videos < len(row.media) and abilities.images is None:
         raise RowError("bad_value", f"row {row.id!r}: {family.name} takes no images here.")
+    if 0 < videos < len(row.media) and abilities.images and not abilities.images.beside_videos:
+        raise RowError(
+            "bad_value",
+            f"row {row.id!r}: {family.name} puts images and frames through one processor, which would show the images "
+            "at the frames' size. Put images and videos into rows of their own.",
+        )
     if videos > 1 and not abilities.several_videos:
         raise RowError("bad_value", f"row {row.id!r}: {family.name} takes one video a row here, found {videos}.")
     if sampling.video_backend == "codec" and recipe.sampling.video_backend != "codec":
