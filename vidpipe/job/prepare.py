@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vidpipe.engine.interface import Image, Medium
+from vidpipe.engine.interface import Image, Medium, Video
 from vidpipe.job.show import ShownImage, ShownVideo, show_image, show_video
 from vidpipe.manifest.row import Medium as Named
 from vidpipe.models.family import Family, VideoLayout
+from vidpipe.models.llava_onevision2_codec import most_tokens
 from vidpipe.plan.clips import Clip
 from vidpipe.plan.cost import UNKNOWN_COST, clip_cost
 from vidpipe.pruning.counts import account, positions_taken
@@ -56,6 +57,8 @@ class PreparedClip:
     identities: tuple[str, ...]
     """See `Preparer.prepare`."""
     seen: SeenClip
+    file_times_s: tuple[float, ...] = ()
+    """Of a clip that the engine itself decodes: presentation time of each frame of its file."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,7 @@ class ClipReader:
 
     def _look(self, medium: Named, sampling: Sampling) -> Outlook:
         if medium.kind == "image":
-            with self._file(medium.name) as path:
+            with self.file(medium.name) as path:
                 width, height = picture_size(path)
             rules = self.family.abilities.images
             assert rules is not None, "the plan refuses images otherwise"
@@ -154,6 +157,12 @@ class ClipReader:
             media_bytes = 3 * width * height + 2 * BYTES_PER_PIXEL * pixels
             return Outlook(pixels, 0.0, 1, tokens, tokens, tokens, media_bytes)
         header = self._header(medium)
+        if sampling.video_backend == "codec":
+            assert sampling.canvases is not None and sampling.max_pixels is not None
+            pixels = sampling.canvases * sampling.max_pixels
+            tokens = most_tokens(sampling, self.processor.get("patch_size", 14) * self.processor.get("merge_size", 2))
+            media_bytes = BYTES_PER_PIXEL * pixels
+            return Outlook(pixels, header.duration_s, sampling.canvases, tokens, tokens, tokens, media_bytes)
         frames = header.frames
         if header.fps and (medium.start_s is not None or medium.end_s is not None):
             end_s = min(medium.end_s or math.inf, frames / header.fps)
@@ -171,7 +180,7 @@ class ClipReader:
 
     def _header(self, medium: Named) -> Header:
         if medium.kind == "video":
-            with self._file(medium.name) as path:
+            with self.file(medium.name) as path:
                 return read_header(path)
         video = self._pictures(medium)
         width, height = picture_size(video.paths[0])
@@ -181,14 +190,14 @@ class ClipReader:
         if medium.kind == "image":
             rules = self.family.abilities.images
             assert rules is not None, "the plan refuses images otherwise"
-            with self._file(medium.name) as path:
+            with self.file(medium.name) as path:
                 return show_image(read_picture(path), rules, self.image_processor)
         row = clip.first.row
         show = (self.family, sampling, self.processor, medium, row.timestamps_from, self.recipe.media.on_partial)
         if medium.kind == "frames":
             pictures = self._pictures(medium)
             return show_video(pictures, pictures.decode, *show)
-        with self._file(medium.name) as path:
+        with self.file(medium.name) as path:
             timeline = cached_timeline(path)
             return show_video(timeline, lambda asked: decode_frames(path, asked, timeline=timeline), *show)
 
@@ -199,7 +208,12 @@ class ClipReader:
             paths = [self._local(path) for path in paths]
         return picture_video(paths, medium.fps, medium.first_number)
 
-    def _file(self, name: str) -> AbstractContextManager[str]:
+    def file(self, name: str) -> AbstractContextManager[str]:
+        """The file that the manifest calls `name`, or a copy of a remote one, which stays until the context's end.
+
+        Raises:
+            MediaError: there is none, or it may not be read.
+        """
         media = self.recipe.media
         path = media_path(name, self.media_root, allow_outside=self.allow_outside_root, schemes=media.schemes)
         return Sources(frozenset(media.schemes), default_index().parent / "media", media.cache_bytes).local(path)
@@ -208,7 +222,7 @@ class ClipReader:
         return media_path(name, self.media_root, allow_outside=self.allow_outside_root)
 
 
-def _identity(medium: Medium, sha: str) -> str:
+def _identity(medium: Video | Image, sha: str) -> str:
     if isinstance(medium, Image):
         return fingerprint(["image", sha, medium.pixels.shape])
     return fingerprint([sha, medium.pixels.shape, dict(medium.metadata), dict(medium.processor_kwargs)])
