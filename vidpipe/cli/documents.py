@@ -202,6 +202,12 @@ class FamilyDocument(Document):
     """Whether the encoder can be shared out by items (`mm_encoder_tp_mode: data`)."""
     needs_remote_code: bool
     """Whether the checkpoint's own Python code must be allowed for videos."""
+    several_videos: bool
+    """Whether a row may have more than one video."""
+    images: bool
+    """Whether a row may have still images."""
+    codec_video: bool
+    """Whether `sampling.video_backend: codec` works."""
     notes: list[str]
     """What an ability is worth here: what vidpipe refuses, and where the engine differs from what is written."""
 

@@ -9,7 +9,17 @@ import typer
 if TYPE_CHECKING:
     from vidpipe.cli.documents import FamilyDocument
 
-COLUMNS = ("family", "engine", "sampling rules", "times in", "pruning", "encoder graphs", "encoder DP", "remote code")
+COLUMNS = (
+    "family",
+    "engine",
+    "sampling rules",
+    "times in",
+    "pruning",
+    "encoder graphs",
+    "encoder DP",
+    "remote code",
+    "rows of",
+)
 
 
 def models(
@@ -60,8 +70,15 @@ def _family(name: str) -> FamilyDocument:
         encoder_graphs=list(abilities.encoder_graphs),
         encoder_data_parallel=abilities.encoder_data_parallel,
         needs_remote_code=abilities.needs_remote_code,
+        several_videos=abilities.several_videos,
+        images=abilities.images is not None,
+        codec_video=abilities.codec_video,
         notes=notes,
     )
+
+
+def _media(family: FamilyDocument) -> dict[str, bool]:
+    return {"videos": family.several_videos, "images": family.images, "codec": family.codec_video}
 
 
 def _print_table(families: list[FamilyDocument]) -> None:
@@ -79,6 +96,7 @@ def _print_table(families: list[FamilyDocument]) -> None:
             ", ".join(family.encoder_graphs) or "-",
             "yes" if family.encoder_data_parallel else "-",
             "needed" if family.needs_remote_code else "-",
+            ", ".join(word for word, has in _media(family).items() if has),
         )
     console = Console(width=None if Console().is_terminal else 140)
     console.print(table)
