@@ -199,6 +199,8 @@ class FamilyDocument(Document):
     """Whether the encoder can be shared out by items (`mm_encoder_tp_mode: data`)."""
     needs_remote_code: bool
     """Whether the checkpoint's own Python code must be allowed for videos."""
+    rows: list[str]
+    """What a row may show beside one video or text only: of `images`, `several videos`, `subtitles`."""
     notes: list[str]
     """What an ability is worth here: what vidpipe refuses, and where the engine differs from what is written."""
 

@@ -9,7 +9,10 @@ import typer
 if TYPE_CHECKING:
     from vidpipe.cli.documents import FamilyDocument
 
-COLUMNS = ("family", "engine", "sampling rules", "times in", "pruning", "encoder graphs", "encoder DP", "remote code")
+COLUMNS = (
+    "family", "engine", "sampling rules", "times in", "pruning", "encoder graphs", "encoder DP", "remote code",
+    "rows with",
+)  # fmt: skip
 
 
 def models(
@@ -60,6 +63,15 @@ def _family(name: str) -> FamilyDocument:
         encoder_graphs=list(abilities.encoder_graphs),
         encoder_data_parallel=abilities.encoder_data_parallel,
         needs_remote_code=abilities.needs_remote_code,
+        rows=[
+            word
+            for word, able in (
+                ("images", abilities.images is not None),
+                ("several videos", abilities.several_videos),
+                ("subtitles", abilities.text_between_frames),
+            )
+            if able
+        ],
         notes=notes,
     )
 
@@ -79,8 +91,9 @@ def _print_table(families: list[FamilyDocument]) -> None:
             ", ".join(family.encoder_graphs) or "-",
             "yes" if family.encoder_data_parallel else "-",
             "needed" if family.needs_remote_code else "-",
+            ", ".join(family.rows) or "-",
         )
-    console = Console(width=None if Console().is_terminal else 140)
+    console = Console(width=None if Console().is_terminal else 160)
     console.print(table)
     for family in families:
         for note in family.notes:
