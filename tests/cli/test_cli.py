@@ -66,7 +66,7 @@ def test_shares_of_a_run_on_hosts_that_share_no_disk(make_run: Make, tmp_path: P
     for part in range(2):
         result = vidpipe("run", recipe, "-o", tmp_path / f"host{part}", "--shard", f"{part}/2")
         assert result.returncode == 0, result.stderr
-        assert pq.read_table(tmp_path / f"host{part}" / "results.parquet").num_rows in (8, 16)
+        assert pq.read_table(tmp_path / f"host{part}" / "results.parquet").num_rows == 12  # of 8 + 8 + 8 x 1
     merged = vidpipe("merge", tmp_path / "host0", tmp_path / "host1", "-o", tmp_path / "all.parquet", "--json")
     assert json.loads(merged.stdout)["partial"] is False
     assert pq.read_table(tmp_path / "all.parquet")["id"].to_pylist() == [f"r{i}" for i in range(24)]
@@ -129,7 +129,7 @@ def test_plan_tells_the_run_before_it_starts(make_run: Make, make_clip: Callable
     found = PlanDocument.model_validate_json(result.stdout)
     assert (found.rows, found.bad_rows, found.clips, found.unknown_clips) == (9, 1, 4, 0)
     assert found.frames == 6 + 6 + 60 and found.vision_tokens == 12 + 12 + 120
-    assert found.prompt_vision_tokens == 6 * 12 + 120 and found.context == 40
+    assert found.prompt_vision_tokens == 6 * 12 + 120 and found.context == 40 and found.kept_tokens == 12 + 12 + 120
     assert [(row.id, row.vision_tokens) for row in found.over_long] == [("long", 120)]
     assert [(group.kind, group.clips, group.rows) for group in found.unreadable] == [("not_found", 1, 1)]
     assert found.shards == len(found.rows_per_shard) == 1 and sum(found.rows_per_shard) == 9
@@ -137,6 +137,9 @@ def test_plan_tells_the_run_before_it_starts(make_run: Make, make_clip: Callable
     words = vidpipe("plan", recipe, cwd=tmp_path).stdout
     assert "9 rows on 4 clips" in words and "not_found" in words and "context of 40 tokens: long" in words
     assert not (tmp_path / "runs").exists(), "planning makes no run directory"
+    pruned = vidpipe("plan", recipe, "--set", "pruning.method=evs", "--set", "pruning.rate=0.75", cwd=tmp_path)
+    assert "144 vision tokens, of which pruning keeps 38 (" in pruned.stdout
+    assert "longer than the context" not in pruned.stdout
 
 
 def test_a_folder_of_clips_and_a_question(make_run: Make, tmp_path: Path) -> None:

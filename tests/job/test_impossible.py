@@ -14,7 +14,9 @@ from vidpipe.recipe.schema import Recipe
 
 def refuse(family: str, **keys: Any) -> None:
     model = {"path": "m", **keys.pop("model", {})}
-    refuse_impossible(Recipe.model_validate({"manifest": "m", "model": model, **keys}), get_family(family))
+    architectures = keys.pop("architectures", (get_family(family).abilities.architecture,))
+    recipe = Recipe.model_validate({"manifest": "m", "model": model, **keys})
+    refuse_impossible(recipe, get_family(family), architectures)
 
 
 EVS = {"method": "evs", "rate": 0.5}
@@ -27,7 +29,7 @@ REMOTE = {"trust_remote_code": True}
         ("minimax_m3", {"pruning": EVS}, r"pruning\.method: minimax_m3 has no evs.*qwen3_vl.*max_pixels"),
         ("ernie45_vl", {"pruning": EVS, "model": REMOTE}, r"ignore the switch.*qwen3_vl"),
         ("qwen3_vl", {"pruning": EVS, "engine": {"encoder_graphs": "on"}}, r"turns the encoder's graphs off"),
-        ("qwen3_vl", {"pruning": EVS}, r"wrong positions"),
+        ("qwen3_vl", {"pruning": EVS, "architectures": ("ColQwen3Model",)}, r"ColQwen3Model.*wrong positions.*Moe"),
         ("minimax_m3", {"engine": {"encoder_graphs": "on"}}, r"graphs for image only.*for videos: qwen3_vl"),
         ("llava_onevision2", {"engine": {"encoder_graphs": "on"}, "model": REMOTE}, r"has none"),
         ("qwen3_vl", {"engine": {"encoder_graphs": "on"}}, r"budgets"),
@@ -61,6 +63,13 @@ def test_a_family_brings_the_arguments_that_it_needs() -> None:
 def test_allowed(family: str) -> None:
     refuse(family)
     refuse(family, engine={"args": {"mm_encoder_tp_mode": "data"}})
+
+
+def test_pruning_is_allowed_where_it_is_repaired() -> None:
+    refuse("qwen3_vl", pruning=EVS)
+    refuse("qwen3_vl", pruning={"method": "vidcom2", "rate": 0.5})
+    refuse("qwen3_vl", pruning=EVS, architectures=("Qwen3VLMoeForConditionalGeneration",))
+    refuse("qwen3_vl", pruning=EVS, architectures=("ColQwen3Model",), engine={"name": "fake"})
 
 
 def test_remote_code_and_other_engines_do_not_matter_without_a_model() -> None:

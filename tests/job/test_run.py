@@ -289,6 +289,17 @@ def test_a_row_that_kills_the_engine_again_and_again_is_given_up(make_run: Make,
     assert len(others) == 7 and all(row["status"] == "ok" for row in others)
 
 
+def test_of_two_engines_only_the_dead_one_leaves_suspects(make_run: Make) -> None:
+    rows = [{"id": f"{clip}{i}", "video": f"{clip}.mp4", "question": "?"} for i in range(6) for clip in "ab"]
+    engine = {"name": "fake", "data_parallel": 2, "args": {"die_on": ["b3"], "seconds_per_reply": 0.02}}
+    watcher = Watcher()
+    found = rows_of(go(make_run(rows, engine=engine, retry={"attempts": 2}), watcher))
+    assert {name for name, row in found.items() if row["status"] != "ok"} == {"b3"}
+    assert found["b3"]["error_kind"] == "poison_row"
+    assert all(found[f"a{i}"]["attempt"] == 1 for i in range(6)), "the other engine finished what it had"
+    assert sum("starting it again" in state for state in watcher.states) == 2
+
+
 def test_an_engine_that_does_not_start(make_run: Make) -> None:
     with pytest.raises(EngineError) as caught:
         go(make_run(script={"fail_start": True}))

@@ -13,13 +13,16 @@ from hypothesis import strategies as st
 
 from vidpipe.engine import torchvision_on_cpu, vllm_environment
 from vidpipe.errors import EngineError, MediaError
-from vidpipe.models import ernie45_vl, llava_onevision2, minimax_m3, qwen3_vl
+from vidpipe.models import ernie45_vl, ernie45_vl_sampling, llava_onevision2, minimax_m3, qwen3_vl
+from vidpipe.models.clock import FrameClock
 from vidpipe.models.indices import qwen2_vl_indices, spread_float32, steps_float32
 from vidpipe.models.resize import qwen2_vl_resize
+from vidpipe.models.trace.llava_onevision2 import vllm_time_tag
 from vidpipe.plan.encoder_graphs import GraphLimits, assign_to_ranks, budgets_between, pack
 from vidpipe.pruning.counts import evs_count, vidcom2_count
 from vidpipe.pruning.evs import evs_mask
 from vidpipe.pruning.vidcom2 import vidcom2_mask
+from vidpipe.recipe.schema import Sampling
 
 try:
     vllm_environment.installed()
@@ -120,7 +123,7 @@ def test_float32_steps_are_torchs(total: int, count: float) -> None:
 @examples
 @given(frames, unknown_fps, st.none() | targets, st.none() | caps)
 def test_uniform_indices(total: int, rate: float, target: float | None, cap: int | None) -> None:
-    ours = ernie45_vl.uniform_indices(total, rate, target_fps=target, max_frames=cap)
+    ours = ernie45_vl_sampling.uniform_indices(total, rate, target_fps=target, max_frames=cap)
     assert ours == loaded(vllm_video.VideoBackend, total, rate, target or -1, cap or -1)
 
 
@@ -131,7 +134,9 @@ def test_ernie_hf_indices(total: int, rate: float, target: float, exact: int | N
     asked = {"num_frames": exact} if exact else {"fps": target}
     metadata = VideoMetadata(total_num_frames=total, fps=rate)
     theirs = outcome(lambda: hf_ernie.Ernie4_5_VLMoeVideoProcessor.sample_frames(processor, metadata, **asked).tolist())
-    ours = outcome(lambda: ernie45_vl.hf_indices(total, rate, target_fps=None if exact else target, num_frames=exact))
+    ours = outcome(
+        lambda: ernie45_vl_sampling.hf_indices(total, rate, target_fps=None if exact else target, num_frames=exact)
+    )
     assert ours == theirs
 
 
@@ -162,7 +167,22 @@ def test_qwen3_vl_times(indices: list[int], rate: float) -> None:
 def test_llava_onevision2_tags(times_s: list[float]) -> None:
     told = vllm_ov2._pack_timestamps([times_s])[0].tolist()
     theirs = vllm_ov2._expand_video_markers_in_prompt(vllm_ov2._VIDEO_MARKER, [told], timestamp_decimals=1)
-    assert "".join(llava_onevision2.vllm_time_tag(t) + vllm_ov2._IMAGE_MARKER for t in times_s) == theirs
+    assert "".join(vllm_time_tag(t) + vllm_ov2._IMAGE_MARKER for t in times_s) == theirs
+
+
+@examples
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=20).map(sorted), fps)
+def test_llava_onevision2_prints_what_it_was_trained_with(indices: list[int], rate: float) -> None:
+    family = llava_onevision2.LlavaOnevision2()
+    for rule in family.rules:
+        sampling = family.complete(Sampling.model_validate({"rule": rule}), family.published)
+        clock = FrameClock(tuple(indices), rate, indices[-1] + 1)
+        metadata = family.engine_metadata(clock, sampling)
+        frames = np.zeros((len(indices), 1, 1, 3), np.uint8)
+        _, told = vllm_ov2._frame_video_to_pil_and_timestamps((frames, metadata))
+        copied = vllm_ov2._pack_timestamps([told])[0].tolist()[: len(indices)]  # an odd last frame is repeated
+        assume(max(clock.times_s) < 400_000)  # five days: beyond, float32 has no tenths
+        assert [llava_onevision2.time_tag(time_s) for time_s in copied] == family.time_texts(clock.times_s, sampling)
 
 
 @examples

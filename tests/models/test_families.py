@@ -75,7 +75,8 @@ def test_times_are_told_as_they_are(family: Family, times_s: list[float]) -> Non
     metadata = family.engine_metadata(FrameClock(ticks, 1e6, ticks[-1] + 1), sampling)
     assert metadata["fps"] > 0
     told = [index / metadata["fps"] for index in metadata["frames_indices"]]
-    assert told == pytest.approx(sorted(times_s), abs=1e-5)
+    printed_only = family.name == "llava_onevision2"  # it is told what is printed, tenths
+    assert told == pytest.approx(sorted(times_s), abs=0.0501 if printed_only else 1e-5)
     assert family.time_texts(told, sampling) == family.time_texts([tick / 1e6 for tick in ticks], sampling)
 
 

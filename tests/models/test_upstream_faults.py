@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from vidpipe.errors import MediaError
-from vidpipe.models import ernie45_vl, llava_onevision2, minimax_m3, qwen3_vl
+from vidpipe.models import ernie45_vl, ernie45_vl_sampling, llava_onevision2, minimax_m3, qwen3_vl
 from vidpipe.models.clock import FrameClock, clock_of
 from vidpipe.models.family import Family
 from vidpipe.models.registry import get_family
 from vidpipe.models.trace import qwen3_vl as qwen3_vl_trace
+from vidpipe.models.trace.llava_onevision2 import vllm_time_tag
 from vidpipe.recipe.schema import Sampling
 
 
@@ -47,7 +48,7 @@ def test_more_frames_asked_than_there_are() -> None:
 
 def test_ernie_index_past_the_end() -> None:
     """transformers' float32 steps give 181 indices of 180, the last one equal to the frame count."""
-    assert ernie45_vl.hf_indices(1799, 10.0, target_fps=2)[-1] == 1799
+    assert ernie45_vl_sampling.hf_indices(1799, 10.0, target_fps=2)[-1] == 1799
     family, sampling = family_and_sampling("ernie45_vl", rule="hf", fps=2)
     indices = family.choose_frames(1799, 10.0, sampling)
     assert len(indices) == 180 and indices[-1] < 1799
@@ -55,8 +56,15 @@ def test_ernie_index_past_the_end() -> None:
 
 def test_ernie_odd_counts_break_the_resampler() -> None:
     """vLLM fails inside the encoder on an odd number of frames above 1; the last frame is repeated here."""
-    family, sampling = family_and_sampling("ernie45_vl")
+    family, sampling = family_and_sampling("ernie45_vl", rule="vllm")
     assert family.choose_frames(31, 25.0, sampling)[-2:] == [30, 30]
+
+
+def test_ernie_one_frame_above_its_maximum() -> None:
+    """The model's own processor takes 181 frames of 90.3 s and repeats one; here its maximum of 180 holds."""
+    assert len(ernie45_vl_sampling.native_indices(903, 10.0)) == 181
+    family, sampling = family_and_sampling("ernie45_vl")
+    assert len(family.choose_frames(903, 10.0, sampling)) == 180
 
 
 def test_ernie_sixtieth_second() -> None:
@@ -65,13 +73,15 @@ def test_ernie_sixtieth_second() -> None:
 
 
 def test_llava_onevision2_tag_drift() -> None:
-    """vLLM prints times from a float32 copy: 6.45 s as 6.4 where training said 6.5. `ov2_eval` prints as trained."""
+    """vLLM prints times from a float32 copy: 6.45 s as 6.4 where training said 6.5. It is told tenths here."""
     time_s = 387 / 60
-    assert llava_onevision2.vllm_time_tag(time_s) != llava_onevision2.time_tag(time_s)
-    family, sampling = family_and_sampling("llava_onevision2", rule="ov2_eval")
-    metadata = family.engine_metadata(FrameClock((387,), 60.0, 600), sampling)
-    told = metadata["frames_indices"][0] / metadata["fps"]
-    assert llava_onevision2.vllm_time_tag(told) == llava_onevision2.time_tag(time_s)
+    assert vllm_time_tag(time_s) != llava_onevision2.time_tag(time_s)
+    for rule in ("vllm", "native", "ov2_eval"):
+        family, sampling = family_and_sampling("llava_onevision2", rule=rule)
+        metadata = family.engine_metadata(FrameClock((387,), 60.0, 600), sampling)
+        told = metadata["frames_indices"][0] / metadata["fps"]
+        assert vllm_time_tag(told) == llava_onevision2.time_tag(time_s)
+        assert family.time_texts([time_s], sampling) == ["<6.5 seconds>"]
 
 
 def test_llava_onevision2_unknown_rate() -> None:
@@ -124,7 +134,7 @@ def test_variable_rate_times() -> None:
 
 def test_ernie_shapes_beyond_200_to_1() -> None:
     """vLLM counts tokens for a shape that transformers refuses; each rule does as its own upstream."""
-    family, sampling = family_and_sampling("ernie45_vl", min_pixels=3136, max_pixels=4_842_768)
+    family, sampling = family_and_sampling("ernie45_vl", rule="vllm", min_pixels=3136, max_pixels=4_842_768)
     assert family.layout(2, 6030, 30, sampling, family.published).grid_thw == (2, 2, 400)
     hf = family.complete(sampling.model_copy(update={"rule": "hf"}), family.published)
     with pytest.raises(MediaError):

@@ -25,7 +25,7 @@ from vidpipe.engine.registry import make_engine
 from vidpipe.engine.vllm_engine import VllmEngine
 from vidpipe.errors import MediaError
 from vidpipe.job.budget import ByteBudget, default_limit
-from vidpipe.job.decoders import Decoders, default_workers
+from vidpipe.job.decoders import Decoders
 from vidpipe.job.prepare import PreparedClip
 from vidpipe.job.prospect import Prospect, look_ahead
 from vidpipe.job.work import ClipInputs, prepare
@@ -221,7 +221,7 @@ def whole(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
         "prepare_s_per_clip": feed.prepare_s / max(1, feed.clips),
         "transfer_s_per_clip": feed.transfer_s / max(1, feed.clips),
         "clips": feed.clips,
-        "workers": default_workers(prospect.recipe),
+        "workers": feed.workers,
         "peak_media_mib": feed.peak_media_bytes / 2**20,
         "prefix_hits": hits[0],
     }

@@ -4,7 +4,9 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT
+from vidpipe.benchmarks.importers import vsi
 from vidpipe.errors import RecipeError
+from vidpipe.models.registry import get_family
 from vidpipe.recipe import schema
 from vidpipe.recipe.load import load_recipe
 
@@ -104,3 +106,10 @@ def test_sizes_in_bytes_or_as_text(tmp_path: Path, text: str, nbytes: int) -> No
 def test_sizes_that_are_none(tmp_path: Path, text: str) -> None:
     with pytest.raises(RecipeError, match=r"feed\.memory"):
         load_recipe(write(tmp_path, GOOD), [f"feed.memory={text}"])
+
+
+def test_the_vsibench_recipe_is_the_published_setting() -> None:
+    recipe = load_recipe(ROOT / "recipes" / "llava_onevision2_vsibench.yaml", []).recipe
+    assert (recipe.prompt, recipe.generation.max_tokens) == (vsi.IMPORTER.prompt, vsi.IMPORTER.max_tokens)
+    family = get_family("llava_onevision2")
+    assert family.complete(recipe.sampling, {}) == family.complete(schema.Sampling(rule="ov2_eval"), {})

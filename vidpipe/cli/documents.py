@@ -98,7 +98,7 @@ class OverLongDocument(Document):
     id: str
     """Id of the row."""
     vision_tokens: int
-    """Tokens of its clip alone, before pruning."""
+    """Tokens of its clip alone, after pruning."""
 
 
 class PlanDocument(Document):
@@ -113,15 +113,18 @@ class PlanDocument(Document):
     frames: int
     """Frames that the model would see, over all clips."""
     vision_tokens: int
-    """Tokens of the frames, each clip once."""
+    """Tokens of the frames, each clip once, before pruning."""
+    kept_tokens: int
+    """What pruning keeps of them; without it all."""
     prompt_vision_tokens: int
-    """Tokens of the frames, counted for every row."""
+    """Tokens of the frames after pruning, counted for every row."""
     unknown_clips: int
     """Clips whose header does not say how many frames they have; in no sum above."""
     context: int | None
     """Tokens that a prompt may have (engine.args.max_model_len, or the checkpoint's); None if neither says."""
     over_long: list[OverLongDocument]
-    """Rows whose clip alone fills the context; text is not counted here."""
+    """Rows whose clip alone fills the context, or whose pruned clip has positions beyond four times the context (the
+    end of vLLM's table); text is not counted here."""
     unreadable: list[UnreadableDocument]
     """Files that cannot be opened."""
     media_bytes_per_clip: int

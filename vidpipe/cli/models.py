@@ -45,7 +45,7 @@ def _family(name: str) -> FamilyDocument:
     if installed.engine_version is None:
         notes.append(f"{abilities.engine} is not installed here: as written, not checked")
     if abilities.pruning:
-        notes.append("pruning is refused: with the supported vLLM versions pruned requests carry wrong positions")
+        notes.append("pruning: vLLM's wrong positions are repaired while a run prunes (docs/pruning.md)")
     if abilities.engine_args:
         arguments = ", ".join(f"{key}={value}" for key, value in abilities.engine_args.items())
         notes.append(f"{abilities.engine} is started with {arguments}, without which it shows something else")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from vidpipe.job.forecast import Forecast
 
 
 def plan(
@@ -32,6 +35,7 @@ def plan(
             clips=found.clips,
             frames=found.frames,
             vision_tokens=found.vision_tokens,
+            kept_tokens=found.kept_tokens,
             prompt_vision_tokens=found.prompt_vision_tokens,
             unknown_clips=found.unknown_clips,
             context=found.context,
@@ -48,7 +52,7 @@ def plan(
         return
     typer.echo(f"{found.rows} rows on {found.clips} clips, {len(found.rows_per_shard)} shards")
     typer.echo(
-        f"{found.frames} frames, {found.vision_tokens} vision tokens (each clip once; "
+        f"{found.frames} frames, {found.vision_tokens} vision tokens{_kept(found)} (each clip once; "
         f"{found.prompt_vision_tokens} over all prompts), at most {found.media_bytes_per_clip / 2**20:.1f} MiB a clip"
     )
     if found.unknown_clips:
@@ -60,3 +64,7 @@ def plan(
         typer.echo(f"{len(found.over_long)} rows are longer than the context of {found.context} tokens: {some}")
     for kind, group in found.unreadable.items():
         typer.echo(f"{group.clips} clips ({group.rows} rows) {kind}, for example: {group.example}")
+
+
+def _kept(found: Forecast) -> str:
+    return "" if found.kept_tokens == found.vision_tokens else f", of which pruning keeps {found.kept_tokens}"

@@ -12,6 +12,8 @@ from vidpipe.errors import RecipeError
 from vidpipe.models.family import Family
 
 PROCESSOR_FILES = ("video_preprocessor_config.json", "preprocessor_config.json")
+FONT_FILE = "Roboto-Regular.ttf"
+"""The font in a checkpoint whose model reads times on the frames, where its settings name no other."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,14 @@ def _required(folder: Path, path: str) -> dict[str, Any]:
 
 
 def _processors(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Settings of the video processor and of the image processor; the one file may serve both."""
+    """Settings of the video processor and of the image processor; the one file may serve both.
+
+    `font` among the former is made the font's path, as in transformers, or taken out where there is no such file.
+    """
     video, image = (_read(folder / name) if (folder / name).exists() else {} for name in PROCESSOR_FILES)
-    return video or image, image
+    video = {**(video or image)}
+    font = folder / str(video.pop("font", None) or FONT_FILE)
+    return (video | {"font": str(font)} if font.is_file() else video), image
 
 
 def _from_hub(name: str) -> Checkpoint:
@@ -68,7 +75,7 @@ def _from_hub(name: str) -> Checkpoint:
         ) from None
     try:
         config = hf_hub_download(name, "config.json")
-        snapshot_download(name, allow_patterns=list(PROCESSOR_FILES))
+        snapshot_download(name, allow_patterns=[*PROCESSOR_FILES, "*.ttf"])
     except Exception as error:  # network, authorisation, names: the hub client has many
         raise RecipeError(
             f"model.path {name}: no such folder, and the hub says {type(error).__name__}: {error}"

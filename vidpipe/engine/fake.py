@@ -10,12 +10,22 @@ import json
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field
 
-from vidpipe.engine.interface import ONE_VIDEO, Capabilities, EngineInput, Prepared, Reply, Request
+from vidpipe.engine.interface import (
+    NO_DEMANDS,
+    Capabilities,
+    Demands,
+    EngineInput,
+    Prepared,
+    Refusal,
+    Reply,
+    Request,
+    WantedGraphs,
+)
 from vidpipe.errors import EngineError, RowError
 from vidpipe.recipe.schema import EngineSection, Model, Section
 
@@ -53,6 +63,8 @@ class Script(Section):
     """Time that `start` takes."""
     batch_rows: int = 32
     """See `Engine.batch_rows`."""
+    kv_tokens: int | None = None
+    """See `Engine.kv_tokens`."""
 
 
 class FakePreparer:
@@ -65,8 +77,9 @@ class FakePreparer:
         """See `Preparer.prepare`."""
         pixels = tuple(medium.pixels for medium in requests[0].media)
         prompts = [json.dumps(request.messages).encode() for request in requests]
+        clip = " ".join(identities)
         inputs = (
-            EngineInput(request.id, request.generation, len(prompt), (prompt, pixels))
+            EngineInput(request.id, request.generation, len(prompt), (prompt, pixels), clip=clip)
             for request, prompt in zip(requests, prompts, strict=True)
         )
         return Prepared(tuple(inputs), sum(medium.nbytes for medium in pixels))
@@ -79,18 +92,17 @@ class FakeEngine:
     capabilities = Capabilities()
     preparer = FakePreparer()
 
-    def __init__(
-        self, model: Model, settings: EngineSection, checkpoint: str, most_media: Mapping[str, int] = ONE_VIDEO
-    ) -> None:
+    def __init__(self, model: Model, settings: EngineSection, checkpoint: str, demands: Demands = NO_DEMANDS) -> None:
         self._script = Script.model_validate(settings.args)
         self._waiting: dict[str, EngineInput] = {}
         self._order = list(self._script.order)
         self._last: dict[str, Reply] = {}
-        self.batch_rows = self._script.batch_rows
+        self.batch_rows, self.kv_tokens = self._script.batch_rows, self._script.kv_tokens
+        self._refusals: list[Reply | Refusal] = []
         self.steps = 0
         self._media: set[str] = set()
 
-    def start(self) -> None:
+    def start(self, graphs: WantedGraphs | None = None) -> None:
         """See `Engine.start`."""
         time.sleep(self._script.seconds_to_start)
         if self._script.fail_start:
@@ -101,17 +113,23 @@ class FakeEngine:
         self._raise_if_dead()
         if engine_input.id in self._script.refuse:
             kind: Any = self._script.refuse[engine_input.id]
-            raise RowError(kind, f"the script refuses {engine_input.id}")
+            self._refusals.append(Refusal(engine_input.id, RowError(kind, f"the script refuses {engine_input.id}")))
+            return
         if self._script.refuse_same_media:
             media = hashlib.sha256(b"".join(engine_input.payload[1])).hexdigest()
             if media in self._media:
-                raise RowError("bad_value", "AssertionError: a cached item is missing")
+                error = RowError("bad_value", "AssertionError: a cached item is missing")
+                self._refusals.append(Refusal(engine_input.id, error))
+                return
             self._media.add(media)
         self._waiting[engine_input.id] = engine_input
 
-    def poll(self) -> list[Reply]:
+    def poll(self) -> list[Reply | Refusal]:
         """See `Engine.poll`: one reply a call."""
         self._raise_if_dead()
+        if self._refusals:
+            refusals, self._refusals = self._refusals, []
+            return refusals
         if self._script.hang_after is not None and self.steps >= self._script.hang_after:
             self._hang()
         while self._order and self._order[0] in self._last:
@@ -130,6 +148,9 @@ class FakeEngine:
         self.steps += 1
         reply = self._last[request.id] = self._reply(request)
         return [reply]
+
+    def encoder_report(self) -> None:
+        """See `Engine.encoder_report`: there is no encoder."""
 
     def stop(self) -> None:
         """See `Engine.stop`."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from vidpipe.errors import RowError
-from vidpipe.recipe.schema import EngineSection, Generation, Model
+from vidpipe.plan.graph_packing import Graphs
+from vidpipe.recipe.schema import EngineSection, Generation, Model, Pruning
 
 Message = dict[str, Any]
 """One turn in the form chat templates take: `{"role": ..., "content": [{"type": "text", "text": ...}, ...]}`."""
@@ -93,6 +93,8 @@ class EngineInput:
     """The engine's own form."""
     vision_token_ids: tuple[int, ...] = ()
     """The tokens that stand for vision in the expanded prompt; none without media."""
+    clip: str = ""
+    """Equal for rows that share media; of several engines one is to get them all."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,14 @@ class Reply:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """Why the engine would not run one request; others are not touched."""
+
+    id: str
+    error: RowError
+
+
+@dataclass(frozen=True)
 class Capabilities:
     """What an engine can do on this machine."""
 
@@ -151,8 +161,31 @@ class Capabilities:
     """Whether preparing in worker processes pays here; the default of `feed.prepare`."""
 
 
-ONE_VIDEO: Mapping[str, int] = MappingProxyType({"video": 1, "image": 0})
-"""The media of nearly every request."""
+@dataclass(frozen=True)
+class WantedGraphs:
+    """CUDA graphs for the vision encoder."""
+
+    graphs: Graphs
+    always: bool
+    """Whether they are wanted wherever they fit; else where a measurement at the start finds them faster."""
+
+
+@dataclass(frozen=True)
+class Demands:
+    """What a run asks of its engine beside the recipe's `model` and `engine`."""
+
+    pruning: Pruning | None = None
+    architectures: tuple[str, ...] = ()
+    """The words in the checkpoint's `architectures`."""
+    most_videos: int = 1
+    """The most videos that a request will have."""
+    most_images: int = 0
+    """The most still images that a request will have."""
+    graphs: WantedGraphs | None = None
+    """Graphs for the vision encoder; None without any."""
+
+
+NO_DEMANDS = Demands()
 
 
 class Engine(Protocol):
@@ -166,23 +199,26 @@ class Engine(Protocol):
     """Known before `start`; in this process it works only after it."""
     batch_rows: int
     """Requests that it runs at a time; known after `start`."""
+    kv_tokens: int | None
+    """Tokens that its KV cache holds; known after `start`, None if it does not say."""
     steps: int
     """Grows whenever it has computed something; a watchdog looks at it."""
 
-    def __init__(
-        self, model: Model, settings: EngineSection, checkpoint: str, most_media: Mapping[str, int] = ONE_VIDEO
-    ) -> None:
+    def __init__(self, model: Model, settings: EngineSection, checkpoint: str, demands: Demands = NO_DEMANDS) -> None:
         """Start nothing yet.
 
         Args:
             model: The recipe's.
             settings: The recipe's.
             checkpoint: Folder, or name on the hub.
-            most_media: The most media that a request will have, by modality.
+            demands: What else the run asks for.
         """
 
-    def start(self) -> None:
+    def start(self, graphs: WantedGraphs | None = None) -> None:
         """Load the model.
+
+        Args:
+            graphs: Of the vision encoder; planned later than the engine is made.
 
         Raises:
             EngineError: `engine_start`.
@@ -192,12 +228,18 @@ class Engine(Protocol):
         """Queue what `preparer` made of a request.
 
         Raises:
-            RowError: this request cannot run; others are not touched.
             EngineError: `engine_dead`.
         """
 
-    def poll(self) -> list[Reply]:
-        """Replies that have become ready; empty when none has, without waiting for one.
+    def poll(self) -> list[Reply | Refusal]:
+        """What has become of requests since the last call; empty when nothing has.
+
+        Raises:
+            EngineError: `engine_dead`.
+        """
+
+    def encoder_report(self) -> dict[str, Any] | None:
+        """What the vision encoder did since `start`, by the engine's own counters; None where nothing counts.
 
         Raises:
             EngineError: `engine_dead`.

@@ -8,13 +8,15 @@ without a word. Here a bad request fails alone and finished rows come back one a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from vidpipe.engine import vllm_environment
-from vidpipe.engine.interface import ONE_VIDEO, Capabilities, EngineInput, Reply
+from vidpipe.engine import vllm_environment, vllm_graphs
+from vidpipe.engine.compile_cache import compiling
+from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Refusal, Reply, WantedGraphs
+from vidpipe.engine.vllm_plugin.run import PluginRun
 from vidpipe.engine.vllm_prepare import VllmPreparer, row_error
 from vidpipe.errors import CapabilityError, EngineError
 from vidpipe.recipe.schema import EngineSection, Generation, Model
@@ -38,19 +40,19 @@ class VllmEngine:
     """vLLM in this process or, with CUDA, in its own core process."""
 
     batch_rows = 0
+    kv_tokens: int | None = None
     steps = 0
 
-    def __init__(
-        self, model: Model, settings: EngineSection, checkpoint: str, most_media: Mapping[str, int] = ONE_VIDEO
-    ) -> None:
+    def __init__(self, model: Model, settings: EngineSection, checkpoint: str, demands: Demands = NO_DEMANDS) -> None:
         name, version = vllm_environment.installed()
         self.version = f"{name} {version}"
         # The CPU build computes on the cores that workers would use, and importing it there costs 7 s and 1 GB each.
         self.capabilities = Capabilities(prepare_in_workers=not vllm_environment.is_cpu_build())
         for key in OWNED_ARGS.keys() & settings.args.keys():
             raise CapabilityError(f"engine.args.{key} would contradict the recipe. Say it with {OWNED_ARGS[key]}.")
+        vllm_graphs.refuse_own_keys(settings.args)
         arguments: dict[str, Any] = {
-            "limit_mm_per_prompt": dict(most_media),
+            "limit_mm_per_prompt": {"video": demands.most_videos, "image": demands.most_images},
             "disable_log_stats": False,  # the times of each request come from them
             "enforce_eager": vllm_environment.is_cpu_build(),
             "seed": 0,
@@ -59,21 +61,39 @@ class VllmEngine:
             arguments["mm_processor_cache_gb"] = 0  # no core process that should keep media: see `submit`
         arguments |= settings.args
         arguments |= {"model": checkpoint, "trust_remote_code": model.trust_remote_code}
-        self._arguments = arguments
+        if demands.pruning is not None:
+            arguments |= {
+                "video_pruning_method": demands.pruning.method,
+                "video_pruning_rate": demands.pruning.rate,
+            }
+        self._arguments, self._demands, self._settings = arguments, demands, settings
         # Each clip is prepared once, and a hit in this cache would leave its data out.
         self.preparer = VllmPreparer(checkpoint, {**arguments, "mm_processor_cache_gb": 0})
 
-    def start(self) -> None:
+    def start(self, graphs: WantedGraphs | None = None) -> None:
         """See `Engine.start`. On the CPU build without `enforce_eager` this would take over a minute."""
         vllm_environment.prepare(self.preparer.checkpoint)
         try:
             from vllm import EngineArgs
             from vllm.v1.engine.llm_engine import LLMEngine
 
-            self._engine = LLMEngine.from_engine_args(EngineArgs(**self._arguments))
+            self._demands = replace(self._demands, graphs=graphs)
+            self._plugin = PluginRun(self._demands, self._settings)
+            self._plugin.begin()
+            arguments = self._arguments | self._plugin.engine_arguments()
+            arguments |= vllm_graphs.arguments(graphs, arguments.get("compilation_config"))
+            with compiling(self.version, arguments):
+                self._engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
+            self._plugin.verify(self._engine)
+            self._timings = vllm_graphs.settle(self._engine, graphs) if self._plugin.active else None
+        except (CapabilityError, EngineError):
+            raise
         except Exception as error:  # whatever a third-party engine raises while it starts
             raise EngineError("engine_start", f"vLLM cannot start: {type(error).__name__}: {error}") from error
         self._vision_ids: dict[str, tuple[int, ...]] = {}
+        self._refusals: list[Reply | Refusal] = []
+        cache = self._engine.vllm_config.cache_config
+        self.kv_tokens = cache.num_gpu_blocks * cache.block_size if cache.num_gpu_blocks else None
         self.batch_rows = self._engine.vllm_config.scheduler_config.max_num_seqs
         if self._engine.renderer.mm_processor_cache is None:
             self.preparer.share(self._engine.renderer)
@@ -95,7 +115,7 @@ class VllmEngine:
         except Exception as error:  # the engine itself has not seen the request
             for mm_hash in sent:
                 self._engine.renderer.mm_processor_cache.invalidate(mm_hash)
-            raise row_error(error) from error
+            self._refusals.append(Refusal(engine_input.id, row_error(error)))
 
     def _without_known_media(self, payload: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """A copy of a payload without the media that the core process has; hashes of those that it will get now."""
@@ -114,16 +134,24 @@ class VllmEngine:
                     sent.append(mm_hash)
         return {**payload, "mm_kwargs": MultiModalKwargsItems(items)}, sent
 
-    def poll(self) -> list[Reply]:
+    def poll(self) -> list[Reply | Refusal]:
         """See `Engine.poll`. One engine step, so that new requests can join between steps."""
+        refusals, self._refusals = self._refusals, []
         if not self._engine.has_unfinished_requests():
-            return []
+            return refusals
         try:
             outputs = self._engine.step()
         except Exception as error:  # after an error inside a step the engine's state is lost
             raise EngineError("engine_dead", f"vLLM died: {type(error).__name__}: {error}") from error
         self.steps += bool(outputs)
-        return [self._reply(output) for output in outputs if output.finished]
+        return [*refusals, *(self._reply(output) for output in outputs if output.finished)]
+
+    def encoder_report(self) -> dict[str, Any] | None:
+        """See `Engine.encoder_report`."""
+        if not self._plugin.active:
+            return None
+        wanted, pruning = self._demands.graphs, self._demands.pruning is not None
+        return vllm_graphs.report(self._engine, wanted, pruning, self._timings)
 
     def stop(self) -> None:
         """See `Engine.stop`."""

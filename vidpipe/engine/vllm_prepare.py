@@ -17,9 +17,11 @@ from typing import Any
 
 from vidpipe.engine import vllm_environment
 from vidpipe.engine.between import places_behind, with_texts
+from vidpipe.engine.ernie45_vl_frames import ARCHITECTURE, hand_over_frames_alone
 from vidpipe.engine.interface import EngineInput, Medium, Prepared, Request, Video
 from vidpipe.engine.prompt import PromptBuilder
 from vidpipe.errors import CapabilityError, EngineError, RowError, RowKind
+from vidpipe.pruning.counts import POSITION_FACTOR, positions_taken
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Renderer:
     """A vLLM renderer and what is needed beside it.
 
     Raises:
-        CapabilityError: the checkpoint has no chat template.
+        CapabilityError: the checkpoint has no chat template, or a processor that draws times.
     """
 
     def __init__(self, vllm_renderer: Any) -> None:
@@ -80,10 +82,15 @@ class Renderer:
         template = resolve_chat_template(tokenizer, None, None, model_config=config)
         if template is None:
             raise CapabilityError(f"checkpoint {config.model} has no chat template; use an instruction-tuned one.")
+        if ARCHITECTURE in (config.hf_config.architectures or ()):
+            hand_over_frames_alone(vllm_renderer.mm_processor)
         self._renderer = vllm_renderer
         self._prompts = PromptBuilder(tokenizer, template)
         self._token_id: Callable[[str], int] = tokenizer.convert_tokens_to_ids
         self._context: int = config.max_model_len
+        self._pruned = bool(config.multimodal_config and config.multimodal_config.is_multimodal_pruning_enabled())
+        vision = getattr(config.hf_config, "vision_config", None)
+        self._merge: int = getattr(vision, "spatial_merge_size", 1)
 
     def prepare(self, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
         """See `Preparer.prepare`."""
@@ -97,7 +104,7 @@ class Renderer:
                 if payload is None:
                     payload = self._render(request, ids, identities)
                     first = first or (ids, payload)
-                inputs.append(self._input(request, payload))
+                inputs.append(self._input(request, payload, " ".join(identities)))
             except RowError as error:
                 inputs.append(error)
         return Prepared(tuple(inputs), 0 if first is None else _media_bytes(first[1]))
@@ -167,16 +174,15 @@ class Renderer:
         if rendered["type"] != "multimodal" or not request.media:
             return None
         slots = {self._token_id(medium.slot_word) for medium in request.media}
-        slot = max(place for place, token in enumerate(ids) if token in slots)
-        tail = ids[slot + 1 :]
+        end = max(place for place, token in enumerate(ids) if token in slots) + 2
         expanded: list[int] = rendered["prompt_token_ids"]
-        head = len(expanded) - len(tail)
+        head = len(expanded) - len(ids[end:])
         ends = [place.offset + place.length for items in rendered["mm_placeholders"].values() for place in items]
-        if others[: slot + 2] != ids[: slot + 2] or expanded[head:] != tail or max(ends) > head:
+        if others[:end] != ids[:end] or expanded[head:] != ids[end:] or max(ends) > head:
             return None
-        return {**rendered, "prompt_token_ids": expanded[:head] + others[slot + 1 :]}
+        return {**rendered, "prompt_token_ids": expanded[:head] + others[end:]}
 
-    def _input(self, request: Request, payload: dict[str, Any]) -> EngineInput:
+    def _input(self, request: Request, payload: dict[str, Any], clip: str) -> EngineInput:
         tokens = len(payload["prompt_token_ids"])
         if tokens >= self._context:
             raise RowError(
@@ -185,7 +191,33 @@ class Renderer:
                 f"{self._context}. Show fewer or smaller frames (sampling), or raise engine.args.max_model_len.",
             )
         words = dict.fromkeys(medium.vision_word for medium in request.media)
-        return EngineInput(request.id, request.generation, tokens, payload, tuple(map(self._token_id, words)))
+        vision_token_ids = tuple(map(self._token_id, words))
+        if self._pruned and request.media:
+            self._refuse_positions(payload, vision_token_ids, request.generation.max_tokens)
+        return EngineInput(request.id, request.generation, tokens, payload, vision_token_ids, clip)
+
+    def _refuse_positions(self, payload: dict[str, Any], vision_token_ids: Sequence[int], answer_tokens: int) -> None:
+        """Refuse a pruned prompt whose positions vLLM has no table for: it would read beyond its end.
+
+        Raises:
+            RowError: `prompt_too_long`.
+        """
+        ids: list[int] = payload["prompt_token_ids"]
+        items = [item for modality in payload["mm_kwargs"].values() for item in modality]
+        grids = [item.get("video_grid_thw") or item["image_grid_thw"] for item in items]
+        spans = [
+            positions_taken(0, 0, steps, height // self._merge, width // self._merge)
+            for steps, height, width in (grid.data.tolist() for grid in grids)
+        ]
+        kept = sum(ids.count(token_id) for token_id in vision_token_ids)
+        taken = len(ids) - kept + sum(spans) + answer_tokens
+        if taken > POSITION_FACTOR * self._context:
+            raise RowError(
+                "prompt_too_long",
+                f"the prompt has {len(ids)} tokens after pruning, but takes {taken} positions, and vLLM has "
+                f"{POSITION_FACTOR} x max_model_len {self._context}. Show fewer or smaller frames (sampling), or raise "
+                "engine.args.max_model_len.",
+            )
 
 
 _renderers: dict[str, Renderer] = {}

@@ -54,6 +54,10 @@ class Decoded:
             place = self._budget.queue()
             self._on_the_way[self._decoders.read(task.clip, place)] = (task, place)
 
+    def add_worker(self) -> None:
+        """The engine had to wait: decode with one process more, if the host has room for it."""
+        self._decoders.add_worker()
+
     def next_finished(self) -> Arrival | None:
         """A clip that has come through, if there is one: a long clip does not hold up those behind it.
 

@@ -9,8 +9,10 @@ from typing import Any
 from vidpipe.errors import MediaError
 from vidpipe.job.budget import ByteBudget
 from vidpipe.job.decoders import Decoders, default_workers
+from vidpipe.job.prepare import Outlook
 from vidpipe.job.prospect import Prospect
 from vidpipe.job.sharding import cut_rows, look_at
+from vidpipe.pruning.counts import POSITION_FACTOR
 
 
 @dataclass
@@ -32,6 +34,7 @@ class Forecast:
     context: int | None
     frames: int = 0
     vision_tokens: int = 0
+    kept_tokens: int = 0
     prompt_vision_tokens: int = 0
     unknown_clips: int = 0
     media_bytes_per_clip: int = 0
@@ -62,12 +65,18 @@ def forecast(prospect: Prospect) -> Forecast:
         found.unknown_clips += outlook.frames == 0 and bool(clip.first.row.media)
         found.frames += outlook.frames
         found.vision_tokens += outlook.vision_tokens
-        found.prompt_vision_tokens += outlook.vision_tokens * len(clip.rows)
+        found.kept_tokens += outlook.kept_tokens
+        found.prompt_vision_tokens += outlook.kept_tokens * len(clip.rows)
         found.media_bytes_per_clip = max(found.media_bytes_per_clip, outlook.media_bytes)
-        if context is not None and outlook.vision_tokens >= context:
-            found.over_long |= {planned.row.id: outlook.vision_tokens for planned in clip.rows}
+        if context is not None and _is_over_long(outlook, context, pruned=prospect.recipe.pruning is not None):
+            found.over_long |= {planned.row.id: outlook.kept_tokens for planned in clip.rows}
     found.rows_per_shard = [len(ids) for ids in cut_rows(plan, outlooks)]
     return found
+
+
+def _is_over_long(outlook: Outlook, context: int, *, pruned: bool) -> bool:
+    """Whether a clip alone is too much: its tokens for the context, or its positions for the table of a pruned run."""
+    return outlook.kept_tokens >= context or (pruned and outlook.positions >= POSITION_FACTOR * context)
 
 
 def context_of(engine_args: Mapping[str, Any], config: Mapping[str, Any]) -> int | None:

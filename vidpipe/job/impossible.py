@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vidpipe.engine.vllm_plugin.pruned_qwen3_vl import ARCHITECTURES
 from vidpipe.errors import CapabilityError, RowError
 from vidpipe.manifest.row import BadRow, Row
 from vidpipe.models.family import Family
@@ -15,13 +16,18 @@ NO_MODEL = "fake"
 """The engine that loads nothing, so that no model can be the wrong one for it."""
 
 
-def refuse_impossible(recipe: Recipe, family: Family) -> None:
+def refuse_impossible(recipe: Recipe, family: Family, architectures: Sequence[str]) -> None:
     """Refuse switches that cannot be made good on, instead of ignoring them.
+
+    Args:
+        recipe: The run's recipe.
+        family: The family of its model.
+        architectures: The words in the checkpoint's `architectures`; the engine loads the class that they name.
 
     Raises:
         CapabilityError: naming the switch, the reason and the way out.
     """
-    _refuse_pruning(recipe, family)
+    _refuse_pruning(recipe, family, architectures)
     _refuse_encoder_switches(recipe, family)
     needed = family.abilities.engine
     if recipe.engine.name not in (needed, NO_MODEL):
@@ -98,7 +104,7 @@ def with_engine_args(recipe: Recipe, family: Family) -> Recipe:
     return recipe.model_copy(update={"engine": engine})
 
 
-def _refuse_pruning(recipe: Recipe, family: Family) -> None:
+def _refuse_pruning(recipe: Recipe, family: Family, architectures: Sequence[str]) -> None:
     if recipe.pruning is None:
         return
     refuse_missing_pruning(recipe.pruning.method, family)
@@ -107,10 +113,12 @@ def _refuse_pruning(recipe: Recipe, family: Family) -> None:
             "pruning: with it vLLM turns the encoder's graphs off. Remove `pruning`, or leave engine.encoder_graphs "
             "at auto."
         )
-    raise CapabilityError(
-        "pruning: with the supported vLLM versions pruned Qwen3-VL requests crash or carry wrong positions "
-        "(outer vision-start token, prefix caching, chunked prefill). Remove `pruning` from the recipe."
-    )
+    others = [word for word in architectures if word not in ARCHITECTURES]
+    if recipe.engine.name != NO_MODEL and others:
+        raise CapabilityError(
+            f"pruning: the checkpoint's architecture is {', '.join(others)}, whose pruned requests carry wrong "
+            f"positions in vLLM. vidpipe repairs {', '.join(ARCHITECTURES)} only. Remove `pruning` from the recipe."
+        )
 
 
 def _refuse_encoder_switches(recipe: Recipe, family: Family) -> None:

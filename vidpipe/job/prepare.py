@@ -14,11 +14,12 @@ from vidpipe.engine.interface import Image, Medium
 from vidpipe.job.show import ShownImage, ShownVideo, show_image, show_video
 from vidpipe.manifest.row import Medium as Named
 from vidpipe.manifest.row import Row
-from vidpipe.models.family import Family
+from vidpipe.models.family import Family, VideoLayout
 from vidpipe.plan.clips import Clip
 from vidpipe.plan.cost import UNKNOWN_COST, clip_cost
+from vidpipe.pruning.counts import account, positions_taken
 from vidpipe.recipe.resolve import fingerprint
-from vidpipe.recipe.schema import Recipe, Sampling
+from vidpipe.recipe.schema import Pruning, Recipe, Sampling
 from vidpipe.record.row import FramesRecord, ImageRecord, MediaRecord
 from vidpipe.video.cache import cached_timeline, default_index
 from vidpipe.video.decode import decode_frames
@@ -70,9 +71,20 @@ class Outlook:
     frames: int
     """Frames and images that the model will see; 0 if a header does not say."""
     vision_tokens: int
-    """What the family's rules give for them."""
+    """What the family's rules give for them, before pruning."""
+    kept_tokens: int
+    """What of that stands in the prompt."""
+    positions: int
+    """Positions that the clip alone takes, its texts left out; what is pruned takes them too."""
     media_bytes: int
     """Upper bound of what the clip takes, decoded and prepared."""
+
+
+def kept_tokens(layout: VideoLayout, pruning: Pruning | None) -> int:
+    """Vision tokens that the prompt will have of a video."""
+    if pruning is None:
+        return layout.vision_tokens
+    return account(layout.tokens_per_step, layout.grid_thw[0], pruning.method, pruning.rate).kept
 
 
 @dataclass(frozen=True)
@@ -102,6 +114,8 @@ class ClipReader:
             duration_s=sum(outlook.duration_s for outlook in outlooks),
             frames=0 if unknown else sum(outlook.frames for outlook in outlooks),
             vision_tokens=sum(outlook.vision_tokens for outlook in outlooks),
+            kept_tokens=sum(outlook.kept_tokens for outlook in outlooks),
+            positions=sum(outlook.positions for outlook in outlooks),
             media_bytes=sum(outlook.media_bytes for outlook in outlooks),
         )
 
@@ -138,19 +152,24 @@ class ClipReader:
             image = rules.layout(width, height, self.image_processor)
             pixels = image.size_wh[0] * image.size_wh[1]
             # Frames of a video are joined in pairs; a processor makes a pair of the one image, too.
-            return Outlook(pixels, 0.0, 1, image.vision_tokens, 3 * width * height + 2 * BYTES_PER_PIXEL * pixels)
+            tokens = image.vision_tokens  # images are not pruned, and take no more positions than tokens
+            media_bytes = 3 * width * height + 2 * BYTES_PER_PIXEL * pixels
+            return Outlook(pixels, 0.0, 1, tokens, tokens, tokens, media_bytes)
         header = self._header(medium)
         frames = header.frames
         if header.fps and (medium.start_s is not None or medium.end_s is not None):
             end_s = min(medium.end_s or math.inf, frames / header.fps)
             frames = round((end_s - (medium.start_s or 0.0)) * header.fps)
         if frames <= 0 or header.width <= 0 or header.height <= 0:
-            return Outlook(UNKNOWN_COST, header.duration_s, 0, 0, UNKNOWN_COST * BYTES_PER_PIXEL)
+            return Outlook(UNKNOWN_COST, header.duration_s, 0, 0, 0, 0, UNKNOWN_COST * BYTES_PER_PIXEL)
         count = len(self.family.choose_frames(frames, header.fps, sampling))
         layout = self.family.layout(count, header.width, header.height, sampling, self.processor)
         cost = clip_cost(count, *layout.size_wh)
         media_bytes = 3 * count * header.width * header.height + BYTES_PER_PIXEL * clip_cost(count + 1, *layout.size_wh)
-        return Outlook(cost, header.duration_s, count, layout.vision_tokens, media_bytes)
+        kept = kept_tokens(layout, self.recipe.pruning)
+        steps, *sides = layout.grid_thw
+        positions = positions_taken(0, 0, steps, *(side // layout.merge for side in sides))
+        return Outlook(cost, header.duration_s, count, layout.vision_tokens, kept, positions, media_bytes)
 
     def _header(self, medium: Named) -> Header:
         if medium.kind == "video":

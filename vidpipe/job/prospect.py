@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vidpipe.engine.checkpoint import Checkpoint, read_checkpoint
+from vidpipe.engine.interface import Demands
 from vidpipe.errors import RecipeError
 from vidpipe.job.impossible import refuse_impossible, refuse_impossible_rows, with_engine_args
 from vidpipe.job.prepare import ClipReader
@@ -36,6 +37,13 @@ class Prospect:
     def recipe(self) -> Recipe:
         """The recipe itself."""
         return self.loaded.recipe
+
+    @property
+    def demands(self) -> Demands:
+        """What the engine must be told beside the recipe's own sections for it."""
+        architectures = tuple(self.checkpoint.config.get("architectures") or ())
+        most = self.most_media()
+        return Demands(self.recipe.pruning, architectures, most["video"], most["image"])
 
     def plan(self, rows: Iterable[Row | BadRow]) -> Plan:
         """The plan for some of the manifest's rows."""
@@ -70,7 +78,7 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
     checkpoint = read_checkpoint(recipe.model.path, folder)
     path = recipe.model.path
     family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)
-    refuse_impossible(recipe, family)
+    refuse_impossible(recipe, family, checkpoint.config.get("architectures") or ())
     recipe = with_engine_args(recipe, family)
     family.complete(recipe.sampling, checkpoint.processor(family))
     manifest_path = folder / Path(recipe.manifest).expanduser()

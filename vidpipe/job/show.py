@@ -19,6 +19,7 @@ from vidpipe.plan.subtitles import texts_behind
 from vidpipe.recipe.schema import Sampling
 from vidpipe.record.row import FramesRecord, ImageRecord
 from vidpipe.video.decode import Frames
+from vidpipe.video.draw import ROBOTO, draw_corner_texts
 from vidpipe.video.picture_video import PictureVideo
 from vidpipe.video.subtitles import Cue
 from vidpipe.video.timeline import Timeline
@@ -108,12 +109,15 @@ def show_video(
     )
     height, width = pixels.shape[1:3]
     layout = family.layout(len(indices), width, height, sampling, processor)
+    sha = _sha(pixels)  # of what the file has, not of what is drawn on it
+    if family.times_in == "pixels":
+        draw_corner_texts(pixels, family.time_texts(clock.times_s, sampling), processor.get("font", ROBOTO))
     record = FramesRecord(
         count=len(indices),
         indices=indices.tolist(),
         times_s=times.times_s[indices].tolist(),
         size_wh=list(layout.size_wh),
-        sha=_sha(pixels),
+        sha=sha,
     )
     notes = list(frames.notes)
     between: tuple[str, ...] = ()

@@ -1,8 +1,10 @@
 """ERNIE-4.5-VL: an even number of frames, joined in pairs behind the encoder, with their times drawn on the pixels.
 
-Sources: vLLM `multimodal/video.py` (VideoBackend: the loader that ERNIE gets, since none is
-registered for it), `model_executor/models/ernie45_vl.py` (`get_replacement_ernie45vl`);
-transformers `models/ernie4_5_vl_moe` (`sample_frames`, `_convert_timestamp`).
+vLLM has no loader for it and would send 32 frames whatever the clip; here the frames are chosen as the
+checkpoint's own processor chooses them, and drawn on before vLLM sees them (`video.draw`).
+
+Sources: vLLM `model_executor/models/ernie45_vl.py` (`get_replacement_ernie45vl`); the checkpoint's
+`processing_ernie4_5_vl.py`; transformers `models/ernie4_5_vl_moe` (`_convert_timestamp`).
 """
 
 from __future__ import annotations
@@ -14,8 +16,16 @@ from typing import Any, ClassVar, Literal
 from vidpipe.errors import CapabilityError
 from vidpipe.models.clock import FrameClock, vllm_metadata
 from vidpipe.models.ernie45_vl_resize import hf_resize, vllm_resize
+from vidpipe.models.ernie45_vl_sampling import (
+    MAX_FRAMES,
+    MIN_FRAMES,
+    NATIVE_FPS,
+    hf_indices,
+    native_indices,
+    uniform_indices,
+)
 from vidpipe.models.family import Abilities, Bounds, VideoLayout, bounds_of, fill, padded, rule_of
-from vidpipe.models.indices import spread_truncated, steps_float32
+from vidpipe.models.indices import steps_float32
 from vidpipe.models.prompt import Span
 from vidpipe.recipe.schema import Sampling
 
@@ -23,59 +33,8 @@ PATCH, MERGE, TEMPORAL = 14, 2, 2
 START, PLACEHOLDER, END = "<|VIDEO_START|>", "<|IMAGE_PLACEHOLDER|>", "<|VIDEO_END|>"
 SLOT = "<|video@placeholder|>"
 VLLM_MAX_FRAMES = 32
-HF_MIN_FRAMES, HF_MAX_FRAMES = 16, 180
 ASSUMED_FPS = 24.0
 CLASS_BOUNDS = Bounds(299 * 28 * 28, 1196 * 28 * 28)
-
-
-def uniform_indices(frames: int, fps: float, *, target_fps: float | None, max_frames: int | None) -> list[int]:
-    """Frame indices of vLLM's uniform loader: the fewer of `max_frames` and of `target_fps` a second, at least 1.
-
-    Args:
-        frames: Frames of the clip, at least 1.
-        fps: Its average rate; 0 if unknown, and then a target rate leaves one frame.
-        target_fps: None for no limit.
-        max_frames: None for no limit.
-    """
-    count = frames if max_frames is None else min(max_frames, frames)
-    if target_fps is not None:
-        duration_s = frames / fps if fps > 0 else 0.0
-        count = min(count, math.floor(duration_s * target_fps))
-    count = max(1, count)
-    return list(range(count)) if count == frames else spread_truncated(frames, count)
-
-
-def hf_indices(
-    frames: int,
-    fps: float,
-    *,
-    target_fps: float | None = None,
-    num_frames: int | None = None,
-    min_frames: int = HF_MIN_FRAMES,
-    max_frames: int = HF_MAX_FRAMES,
-) -> list[int]:
-    """Frame indices of transformers' processor, which may end in one that equals `frames` and does not exist.
-
-    Without a rate and a number it takes every frame, thinned to `max_frames`.
-
-    Raises:
-        ValueError: a number out of bounds or above the clip, a rate for a clip without one, or both.
-    """
-    if target_fps is not None and num_frames is not None:
-        raise ValueError("a rate and a number of frames exclude each other")
-    count: float
-    if num_frames is not None:
-        if not min_frames <= num_frames <= max_frames:
-            raise ValueError(f"{num_frames} frames are not between {min_frames} and {max_frames}")
-        count = num_frames
-    else:
-        if target_fps is not None and fps <= 0:
-            raise ValueError("the clip's own rate is not known, so no other can be sampled from it")
-        count = frames / fps * target_fps if target_fps is not None else frames
-        count = min(max(count, min_frames), max_frames, frames)
-    if count > frames:
-        raise ValueError(f"{count} frames are more than the clip's {frames}")
-    return steps_float32(frames, count)
 
 
 def drawn_time(time_s: float) -> str:
@@ -90,6 +49,7 @@ class Ernie45VL:
     name: ClassVar[str] = "ernie45_vl"
     model_types: ClassVar[frozenset[str]] = frozenset({"ernie4_5_moe_vl", "ernie4_5_vl_moe"})
     rules: ClassVar[Mapping[str, frozenset[str]]] = {
+        "native": frozenset({"fps", "num_frames", "min_frames", "max_frames", "min_pixels", "max_pixels"}),
         "vllm": frozenset({"fps", "max_frames", "min_pixels", "max_pixels"}),
         "hf": frozenset({"fps", "num_frames", "min_frames", "max_frames", "min_pixels", "max_pixels"}),
     }
@@ -109,20 +69,29 @@ class Ernie45VL:
     vision_word: ClassVar[str] = PLACEHOLDER
 
     def complete(self, sampling: Sampling, processor: Mapping[str, Any]) -> Sampling:
-        """See `Family.complete`. Neither rule has a default rate: the clip is thinned to the cap."""
-        bounds = bounds_of(processor, CLASS_BOUNDS)
-        frames = {"max_frames": VLLM_MAX_FRAMES}
-        if rule_of(self, sampling) == "hf":
-            frames = {
-                "min_frames": processor.get("min_frames", HF_MIN_FRAMES),
-                "max_frames": processor.get("max_frames", HF_MAX_FRAMES),
+        """See `Family.complete`. `hf` and `vllm` have no default rate: the clip is thinned to the cap."""
+        rule = rule_of(self, sampling)
+        bounds = video_bounds(processor)
+        defaults: dict[str, Any] = {"max_frames": VLLM_MAX_FRAMES}
+        if rule != "vllm":
+            defaults = {
+                "min_frames": processor.get("min_frames", MIN_FRAMES),
+                "max_frames": processor.get("max_frames", MAX_FRAMES),
             }
-        complete = fill(self, sampling, {**frames, "min_pixels": bounds.min_pixels, "max_pixels": bounds.max_pixels})
+            # A bound that is set moves the other one's default, rather than cross it.
+            if sampling.max_frames is not None:
+                defaults["min_frames"] = min(defaults["min_frames"], sampling.max_frames)
+            elif sampling.min_frames is not None:
+                defaults["max_frames"] = max(defaults["max_frames"], sampling.min_frames)
+        if rule == "native" and sampling.num_frames is None:
+            defaults["fps"] = NATIVE_FPS
+        defaults |= {"min_pixels": bounds.min_pixels, "max_pixels": bounds.max_pixels}
+        complete = fill(self, sampling, defaults)
         low, high, exact = complete.min_frames, complete.max_frames, complete.num_frames
         if exact is not None and low is not None and high is not None and not low <= exact <= high:
             raise CapabilityError(
-                f"sampling.num_frames: {self.name} takes {low} to {high} frames under its rule 'hf', found {exact}. "
-                "Change it, or sampling.min_frames and sampling.max_frames with it."
+                f"sampling.num_frames: {self.name} takes {low} to {high} frames under its rule {rule!r}, found {exact}."
+                " Change it, or sampling.min_frames and sampling.max_frames with it."
             )
         return complete
 
@@ -130,17 +99,16 @@ class Ernie45VL:
         """See `Family.choose_frames`. Even in number, and never the index past the end that upstream may give."""
         if sampling.rule == "vllm":
             return padded(self, uniform_indices(frames, fps, target_fps=sampling.fps, max_frames=sampling.max_frames))
+        assert sampling.min_frames is not None and sampling.max_frames is not None
+        bounds = {"min_frames": sampling.min_frames, "max_frames": sampling.max_frames}
+        rate = fps if fps > 0 else ASSUMED_FPS
+        if sampling.rule == "native":
+            target_fps = sampling.fps or NATIVE_FPS
+            indices = native_indices(frames, rate, target_fps=target_fps, num_frames=sampling.num_frames, **bounds)
+            return padded(self, indices[: sampling.max_frames])
         if sampling.num_frames is not None:  # upstream raises where the clip is shorter
             return padded(self, _existing(steps_float32(frames, min(sampling.num_frames, frames)), frames))
-        assert sampling.min_frames is not None and sampling.max_frames is not None
-        indices = hf_indices(
-            frames,
-            fps if fps > 0 else ASSUMED_FPS,
-            target_fps=sampling.fps,
-            min_frames=sampling.min_frames,
-            max_frames=sampling.max_frames,
-        )
-        return padded(self, _existing(indices, frames))
+        return padded(self, _existing(hf_indices(frames, rate, target_fps=sampling.fps, **bounds), frames))
 
     def layout(
         self, frames: int, width: int, height: int, sampling: Sampling, processor: Mapping[str, Any]
@@ -148,7 +116,7 @@ class Ernie45VL:
         """See `Family.layout`. Two frames make one row of tokens."""
         assert sampling.min_pixels is not None and sampling.max_pixels is not None
         patch, merge = processor.get("patch_size", PATCH), processor.get("merge_size", MERGE)
-        resize = hf_resize if sampling.rule == "hf" else vllm_resize
+        resize = vllm_resize if sampling.rule == "vllm" else hf_resize
         out_h, out_w = resize(
             height,
             width,
@@ -168,12 +136,17 @@ class Ernie45VL:
         return [Span(START, 1), Span(PLACEHOLDER, layout.vision_tokens), Span(END, 1)]
 
     def engine_metadata(self, clock: FrameClock, sampling: Sampling) -> dict[str, Any]:
-        """See `Family.engine_metadata`. The checkpoint's processor draws what this says."""
+        """See `Family.engine_metadata`. vLLM wants it, the checkpoint's processor never sees it: times are drawn."""
         return vllm_metadata(clock)
 
     def processor_kwargs(self, sampling: Sampling, processor: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Family.processor_kwargs`."""
-        return {"min_pixels": sampling.min_pixels, "max_pixels": sampling.max_pixels}
+        """See `Family.processor_kwargs`. `min_pixels` would be the bound of its images."""
+        return {"video_min_pixels": sampling.min_pixels, "video_max_pixels": sampling.max_pixels}
+
+
+def video_bounds(processor: Mapping[str, Any]) -> Bounds:
+    """The pixel bounds of frames; those in an image processor's file are no bounds of videos."""
+    return CLASS_BOUNDS if "image_processor_type" in processor else bounds_of(processor, CLASS_BOUNDS)
 
 
 def _existing(indices: list[int], frames: int) -> list[int]:

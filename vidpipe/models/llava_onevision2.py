@@ -1,8 +1,8 @@
 """LLaVA-OneVision-2: an even number of frames, each an image of its own with its own time before it.
 
 Sources: vLLM `model_executor/models/llava_onevision2.py`
-(`_expand_video_markers_in_prompt`, `_pack_timestamps`); the LLaVA-OneVision-2
-repository's `smart_resize`. The index rules are in `llava_onevision2_sampling`.
+(`_expand_video_markers_in_prompt`); the LLaVA-OneVision-2 repository's `smart_resize`. The
+index rules are in `llava_onevision2_sampling`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
-
-import numpy as np
 
 from vidpipe.errors import CapabilityError
 from vidpipe.models.clock import FrameClock, vllm_metadata
@@ -42,11 +40,6 @@ TIME_DECIMALS = 1
 def time_tag(time_s: float) -> str:
     """The text before a frame shown at `time_s`, as the model was trained with it."""
     return f"<{time_s:.{TIME_DECIMALS}f} seconds>"
-
-
-def vllm_time_tag(time_s: float) -> str:
-    """The same text as vLLM prints it: from a float32 copy, so one tag in thirty is a tenth off."""
-    return time_tag(float(np.float32(time_s)))
 
 
 def repo_resize(height: int, width: int, *, factor: int, min_pixels: int, max_pixels: int) -> tuple[int, int]:
@@ -139,8 +132,8 @@ class LlavaOnevision2:
     def time_texts(self, times_s: Sequence[float], sampling: Sampling) -> list[str]:
         """See `Family.time_texts`: `<1.2 seconds>` before each frame."""
         if sampling.rule == "native":
-            return [time_tag(native_time_s(time_s)) for time_s in times_s]
-        return [(vllm_time_tag if sampling.rule == "vllm" else time_tag)(time_s) for time_s in times_s]
+            times_s = [native_time_s(time_s) for time_s in times_s]
+        return [time_tag(time_s) for time_s in times_s]
 
     def prompt(self, times_s: Sequence[float], layout: VideoLayout, sampling: Sampling) -> list[Span]:
         """See `Family.prompt`: nothing stands between or around the frames."""
@@ -148,13 +141,11 @@ class LlavaOnevision2:
         return [span for text in self.time_texts(times_s, sampling) for span in (Span(text), *image)]
 
     def engine_metadata(self, clock: FrameClock, sampling: Sampling) -> dict[str, Any]:
-        """See `Family.engine_metadata`.
+        """See `Family.engine_metadata`: the times as they are to be printed.
 
-        Under the rules that are not vLLM's the times are told in the decimals that are
-        printed, so that vLLM's float32 copy prints what the model was trained with.
+        vLLM prints times from a float32 copy (`_pack_timestamps`), in which one in thirty falls
+        to the other tenth. Whole tenths are printed as they are, whatever is copied.
         """
-        if sampling.rule == "vllm":
-            return vllm_metadata(clock)
         rate = 10**TIME_DECIMALS
         ticks = tuple(round(float(text[1:].split()[0]) * rate) for text in self.time_texts(clock.times_s, sampling))
         return vllm_metadata(FrameClock(ticks, float(rate), math.ceil(clock.total / clock.rate * rate) + 1))

@@ -121,6 +121,18 @@ def pack(item_tokens: Sequence[int], limits: GraphLimits) -> list[Batch]:
     return batches
 
 
+def captured_tokens(budget: int, limits: GraphLimits) -> int:
+    """Tokens that a replay of `budget` really computes: the grid that upstream captures it with rounds up twice.
+
+    Source: `Qwen3VLForConditionalGeneration.prepare_encoder_cudagraph_capture_inputs`.
+    """
+    tokens_per_item = -(-budget // limits.max_items)
+    steps_per_item = limits.max_steps // limits.max_items
+    if steps_per_item > 1:
+        tokens_per_item = steps_per_item * -(-tokens_per_item // steps_per_item)
+    return limits.max_items * tokens_per_item
+
+
 def too_long(batches: Sequence[Batch], item_steps: Sequence[int], limits: GraphLimits) -> list[Batch]:
     """The batches that crash the engine: more temporal patches than its graphs were captured for (vllm#43403).
 

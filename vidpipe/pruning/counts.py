@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+POSITION_FACTOR = 4
+"""A pruned run has rotary tables for so many times `max_model_len` (vLLM `qwen3_vl.mrope_positions_factor`): dropped
+tokens leave their positions behind."""
+
 
 def evs_count(tokens_per_step: int, steps: int, rate: float) -> int:
     """Tokens that EVS keeps of `steps` temporal patches: at least the whole first one.
@@ -35,6 +39,21 @@ class TokenAccount:
     """By the family's rule, before pruning."""
     kept: int
     """What the language model gets."""
+
+
+def positions_taken(prompt_tokens: int, kept: int, steps: int, rows: int, columns: int) -> int:
+    """Positions that a prompt with one Qwen3-VL video takes, whatever was dropped; the next token stands there.
+
+    Text takes one position a token, each temporal patch the longer side of its grid.
+
+    Args:
+        prompt_tokens: Tokens of the prompt after pruning.
+        kept: Vision tokens among them.
+        steps: Temporal patches of the video.
+        rows: Tokens along its height.
+        columns: Tokens along its width.
+    """
+    return prompt_tokens - kept + steps * max(rows, columns)
 
 
 def account(tokens_per_step: int, steps: int, method: str | None, rate: float) -> TokenAccount:

@@ -6,14 +6,9 @@ import math
 from functools import partial
 from typing import Any
 
-from vidpipe.models.ernie45_vl import (
-    TEMPORAL,
-    VLLM_MAX_FRAMES,
-    drawn_time,
-    hf_indices,
-    uniform_indices,
-)
+from vidpipe.models.ernie45_vl import TEMPORAL, VLLM_MAX_FRAMES, drawn_time
 from vidpipe.models.ernie45_vl_resize import hf_resize, vllm_resize
+from vidpipe.models.ernie45_vl_sampling import hf_indices, uniform_indices
 from vidpipe.models.ernie45_vl_tokens import mrope_positions, temporal_pairs
 from vidpipe.models.positions import delta
 from vidpipe.models.trace.attempt import attempt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vidpipe.models.ernie45_vl import uniform_indices
+from vidpipe.models.ernie45_vl_sampling import uniform_indices
 from vidpipe.models.indices import qwen2_vl_indices
 from vidpipe.models.trace.attempt import attempt
 

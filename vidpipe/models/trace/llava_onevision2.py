@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from vidpipe.models.family import padded
-from vidpipe.models.llava_onevision2 import LlavaOnevision2, frame_layout, repo_resize, time_tag, vllm_time_tag
+from vidpipe.models.llava_onevision2 import LlavaOnevision2, frame_layout, repo_resize, time_tag
 from vidpipe.models.llava_onevision2_patches import codec_runs, patch_positions, window_ends
 from vidpipe.models.llava_onevision2_sampling import (
     DEFAULT_FPS,
@@ -20,6 +22,11 @@ from vidpipe.models.trace.attempt import attempt
 Values = dict[str, Any]
 UNKNOWN_RATE_FPS = 1.0
 """vLLM's time base for a file that states no rate: silently wrong, so vidpipe reads the times instead."""
+
+
+def vllm_time_tag(time_s: float) -> str:
+    """A time's text as vLLM prints it, from a float32 copy (`_pack_timestamps`): one in thirty is a tenth off."""
+    return time_tag(float(np.float32(time_s)))
 
 
 def smart_nframes(given: Values) -> Values:

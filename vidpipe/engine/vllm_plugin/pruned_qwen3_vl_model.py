@@ -1,0 +1,106 @@
+"""Qwen3-VL and its MoE form with pruning made right. Importing this imports vLLM's model classes.
+
+Every override falls back to upstream's method where pruning is off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from vllm.model_executor.models.qwen3_vl import Qwen3VLForConditionalGeneration
+from vllm.model_executor.models.qwen3_vl_moe import Qwen3VLMoeForConditionalGeneration
+from vllm.utils.gpu_sync_debug import gpu_sync_allowed
+
+from vidpipe.engine.vllm_plugin.encoder_counters import counters
+from vidpipe.engine.vllm_plugin.pruned_positions import Item, initial_positions, write_pieces
+from vidpipe.engine.vllm_plugin.row_channels import CHANNELS, channels_of, piece_of
+
+
+class PrunedPositions:
+    """Overrides for a class that is or descends from `Qwen3VLForConditionalGeneration`; stands before it."""
+
+    def get_mrope_input_positions(self: Any, input_tokens: list[int], mm_features: list[Any]) -> tuple[Any, int]:
+        """Positions [3, tokens] int64 and their delta; both runners ask when a request enters.
+
+        Upstream takes a pruned video for as many frames as fit into its kept tokens, so what
+        follows it stands wrong; with prefix caching nothing puts that right.
+        """
+        if not self.is_multimodal_pruning_enabled:
+            upstream: tuple[Any, int] = super().get_mrope_input_positions(input_tokens, mm_features)  # type: ignore[misc]
+            return upstream
+        merge = self.config.vision_config.spatial_merge_size
+        items = sorted((_item(feature, merge) for feature in mm_features), key=lambda item: item.start)
+        ids = np.asarray(input_tokens, dtype=np.int64)
+        positions = initial_positions(ids, items, self.config.video_token_id)
+        return torch.from_numpy(positions), _delta(positions)
+
+    def _get_expanded_positions(self: Any, **arguments: Any) -> Any:
+        """Upstream's positions [rows, 5], exact so far, made into channels that the embeddings' dtype can carry."""
+        local = super()._get_expanded_positions(**arguments)[:, :3]  # type: ignore[misc]
+        return channels_of(local, arguments["is_vision_start"])
+
+    def _create_final_video_embeddings(self: Any, **arguments: Any) -> Any:
+        """Upstream's; here every pruned video passes, with graphs and without."""
+        if arguments["retention_mask"] is not None:
+            counters.unpruned_tokens += arguments["retention_mask"].numel()
+            counters.kept_tokens += arguments["video_embeddings"].shape[0]
+        return super()._create_final_video_embeddings(**arguments)  # type: ignore[misc]
+
+    def _postprocess_image_embeds_evs(self: Any, image_embeds_split: tuple[Any, ...], image_input: Any) -> Any:
+        """Images of a run with pruning: as wide as videos. Their initial positions are right already."""
+        if not self.is_multimodal_pruning_enabled:
+            return image_embeds_split
+        return tuple(torch.cat([rows, rows.new_zeros(len(rows), CHANNELS)], dim=1) for rows in image_embeds_split)
+
+    def recompute_mrope_positions(
+        self: Any,
+        input_ids: list[int] | Any,
+        multimodal_embeddings: Sequence[Any],
+        mrope_positions: Any,
+        num_computed_tokens: int,
+    ) -> tuple[Sequence[Any], Any, int]:
+        """Embeddings without channels, positions [3, tokens] with their rows written, and the delta.
+
+        Runs between the runner's gathering of a chunk's embeddings and the merge. Upstream
+        guesses from the prompt's vision-start tokens which item the rows belong to, and how far
+        it has come; here the rows say so.
+        """
+        if not multimodal_embeddings:
+            return multimodal_embeddings, mrope_positions, _delta(mrope_positions)
+        with gpu_sync_allowed():
+            positions = mrope_positions.to("cpu", torch.int64, copy=True).numpy()
+            ids = torch.as_tensor(input_ids, dtype=torch.int64).cpu().numpy()
+            pieces = [piece_of(rows[:, -CHANNELS:]) for rows in multimodal_embeddings]
+        found = [piece for piece in pieces if piece is not None]
+        write_pieces(positions, ids, found, self.config.video_token_id, num_computed_tokens)
+        stripped = [rows[:, :-CHANNELS] for rows in multimodal_embeddings]
+        return stripped, torch.from_numpy(positions).to(mrope_positions.device), _delta(positions)
+
+
+def _item(feature: Any, merge: int) -> Item:
+    place, is_video = feature.mm_position, feature.modality == "video"
+    t, h, w = feature.data["video_grid_thw" if is_video else "image_grid_thw"].data.tolist()
+    return Item(place.offset, place.length, (t, h // merge, w // merge), is_video)
+
+
+def _delta(positions: Any) -> int:
+    """What is added to a count of tokens to get the position of the next generated one."""
+    return int(positions.max()) + 1 - int(positions.shape[1])
+
+
+class PrunedQwen3VL(PrunedPositions, Qwen3VLForConditionalGeneration):  # type: ignore[misc]
+    """Registered in place of `Qwen3VLForConditionalGeneration`."""
+
+
+class PrunedQwen3VLMoe(PrunedPositions, Qwen3VLMoeForConditionalGeneration):  # type: ignore[misc]
+    """Registered in place of `Qwen3VLMoeForConditionalGeneration`."""
+
+
+REPLACED = {
+    "Qwen3VLForConditionalGeneration": PrunedQwen3VL,
+    "Qwen3VLMoeForConditionalGeneration": PrunedQwen3VLMoe,
+}
+"""Architecture -> the class that loads its checkpoints."""
