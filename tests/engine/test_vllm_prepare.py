@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT, TINY_MODEL
-from vidpipe.engine.interface import EngineInput, Reply, Request, Video
+from vidpipe.engine.interface import EngineInput, Refusal, Reply, Request, Video
 from vidpipe.engine.vllm_engine import VllmEngine
 from vidpipe.engine.vllm_prepare import VllmPreparer
 from vidpipe.errors import EngineError, RowError
@@ -212,9 +212,10 @@ def test_media_travel_to_the_core_once(
             original(request)
 
         monkeypatch.setattr(keeping._engine.engine_core, "add_request", watched)
-        with pytest.raises(RowError):  # refused at the last moment: the core has not got it
-            wrong = made[0].generation.model_copy(update={"stop": [""]})  # type: ignore[union-attr]
-            keeping.submit(dataclasses.replace(made[0], generation=wrong))  # type: ignore[type-var]
+        # Refused at the last moment: the core has not got it.
+        wrong = made[0].generation.model_copy(update={"stop": [""]})  # type: ignore[union-attr]
+        keeping.submit(dataclasses.replace(made[0], generation=wrong))  # type: ignore[type-var]
+        assert [type(item) for item in keeping.poll()] == [Refusal]
         assert {key: reply.text for key, reply in answers(keeping, made).items()} == expected  # type: ignore[arg-type]
         assert sent == [True] + [False] * (len(made) - 1)
     finally:
