@@ -77,7 +77,7 @@ def rendered(given: dict[str, Any]) -> dict[str, Any]:
     function, doc = given["upstream"]["function"], given["doc"]
     if function == "MVBench_dataset.qa_template":
         letter = "ABCDE"[doc["candidates"].index(doc["answer"])]
-        return {"value": [_text(prompts.mvbench_official(), doc), f"({letter}) {doc['answer']}"]}
+        return {"value": [_text(prompts.mvbench_official(""), doc), f"({letter}) {doc['answer']}"]}
     if function == "vsibench_doc_to_text" and doc["question_type"] not in (*NUMBER_TYPES, *CHOICE_TYPES):
         raise ValueError(f"unknown question type {doc['question_type']!r}")
     found = TEMPLATES[function](given.get("kwargs") or {})
