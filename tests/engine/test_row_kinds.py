@@ -226,9 +226,9 @@ def test_subtitles_stand_between_the_frames(rows: dict[str, dict[str, Any]], tok
         between.append(span)
         if span.text == END and between[-2].text != END:  # a pair's end, not the one around the whole video
             pair += 1
-            here = [text for a, b, text in cues if any(a <= t < b for t in times_s[2 * pair : 2 * pair + 2])]
+            here = [text for a, b, text in cues if any(a <= t <= b for t in times_s[2 * pair : 2 * pair + 2])]
             if here:
-                between.append(Span("\n".join(f"subtitle\n{text}" for text in here)))
+                between.append(Span("\n".join(["subtitle", *here])))
     assert sum(span.text.startswith("subtitle") for span in between) == 3
 
     def plain(text: str) -> list[int]:

@@ -17,6 +17,7 @@ from vidpipe.manifest.row import Row
 from vidpipe.models.family import Family, VideoLayout
 from vidpipe.plan.clips import Clip
 from vidpipe.plan.cost import UNKNOWN_COST, clip_cost
+from vidpipe.plan.subtitles import sentences
 from vidpipe.pruning.counts import account, positions_taken
 from vidpipe.recipe.resolve import fingerprint
 from vidpipe.recipe.schema import Pruning, Recipe, Sampling
@@ -199,7 +200,7 @@ class ClipReader:
         cues: list[Cue] = []
         for name in row.subtitles:
             with self._file(name) as path:
-                cues += read_cues(path)
+                cues += sentences(read_cues(path))
         by_s = -row.subtitle_offset_s
         moved = [Cue(cue.start_s + by_s, cue.end_s + by_s, cue.text) for cue in cues]
         return sorted(moved, key=lambda cue: (cue.start_s, cue.end_s))
