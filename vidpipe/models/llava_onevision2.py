@@ -74,7 +74,7 @@ class LlavaOnevision2:
         "ov2_eval": frozenset({"fps", "max_frames", "min_pixels", "max_pixels"}),
     }
     abilities: ClassVar[Abilities] = Abilities(
-        "vllm", "LlavaOnevision2ForConditionalGeneration", needs_remote_code=True
+        "vllm", "LlavaOnevision2ForConditionalGeneration", needs_remote_code=True, text_between_frames=True
     )
     published: ClassVar[Mapping[str, Any]] = {"patch_size": PATCH, "merge_size": MERGE}
     frames_are_images: ClassVar[bool] = True

@@ -80,6 +80,7 @@ class MiniMaxM3:
         encoder_graphs=("image",),
         encoder_data_parallel=True,
         several_videos=True,
+        text_between_frames=True,
         # With its cache on (the default) vLLM's processor forgets the videos' metadata and the prompt has no times.
         engine_args={"mm_processor_cache_gb": 0},
     )
