@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vidpipe.engine import vllm_environment
+from vidpipe.engine import vllm_codec, vllm_environment
 from vidpipe.engine.between import places_behind, with_texts
 from vidpipe.engine.ernie45_vl_frames import ARCHITECTURE, hand_over_frames_alone
-from vidpipe.engine.interface import EngineInput, Medium, Prepared, Request, Video
+from vidpipe.engine.interface import Canvases, CodecVideo, EngineInput, Medium, Prepared, Request, Video
 from vidpipe.engine.prompt import PromptBuilder
 from vidpipe.errors import CapabilityError, EngineError, RowError, RowKind
 from vidpipe.pruning.counts import POSITION_FACTOR, positions_taken
@@ -84,7 +85,7 @@ class Renderer:
             raise CapabilityError(f"checkpoint {config.model} has no chat template; use an instruction-tuned one.")
         if ARCHITECTURE in (config.hf_config.architectures or ()):
             hand_over_frames_alone(vllm_renderer.mm_processor)
-        self._renderer = vllm_renderer
+        self._renderer, self._tokenizer = vllm_renderer, tokenizer
         self._prompts = PromptBuilder(tokenizer, template)
         self._token_id: Callable[[str], int] = tokenizer.convert_tokens_to_ids
         self._context: int = config.max_model_len
@@ -96,6 +97,7 @@ class Renderer:
         """See `Preparer.prepare`."""
         inputs: list[EngineInput | RowError] = []
         first: tuple[list[int], dict[str, Any]] | None = None
+        canvases: Canvases | None = None
         for request in requests:
             assert list(map(id, request.media)) == list(map(id, requests[0].media)), "rows of one clip"
             try:
@@ -103,11 +105,13 @@ class Renderer:
                 payload = None if first is None else self._beside(request, *first, ids)
                 if payload is None:
                     payload = self._render(request, ids, identities)
+                    if request.media and isinstance(request.media[0], CodecVideo):
+                        payload, canvases = vllm_codec.with_true_times(request.media[0], payload, self._tokenizer)
                     first = first or (ids, payload)
                 inputs.append(self._input(request, payload, " ".join(identities)))
             except RowError as error:
                 inputs.append(error)
-        return Prepared(tuple(inputs), 0 if first is None else _media_bytes(first[1]))
+        return Prepared(tuple(inputs), 0 if first is None else _media_bytes(first[1]), canvases)
 
     def _token_ids(self, request: Request) -> list[int]:
         ids = self._prompts.token_ids(request.messages, request.special_tokens)
@@ -126,9 +130,13 @@ class Renderer:
             prompt["mm_processor_kwargs"] = _processor_kwargs(groups)
             # Without names of ours, items are counted in each process, and two clips would be taken for one.
             prompt["multi_modal_uuids"] = names
+        codec = next((medium for medium in request.media if isinstance(medium, CodecVideo)), None)
         try:
-            rendered: dict[str, Any] = self._renderer.render_cmpl([prompt])[0]
+            with nullcontext() if codec is None else vllm_codec.scratch():
+                rendered: dict[str, Any] = self._renderer.render_cmpl([prompt])[0]
         except Exception as error:  # its processors raise all kinds
+            if codec is not None:
+                raise vllm_codec.refusal(codec, error) from error
             raise row_error(error) from error
         for medium in request.media:
             if isinstance(medium, Video) and any(medium.texts_behind):
@@ -235,6 +243,8 @@ def by_modality(media: Sequence[Medium], values: Sequence[Any] | None = None) ->
 def _item(medium: Medium) -> Any:
     if isinstance(medium, Video):
         return medium.pixels, dict(medium.metadata)
+    if isinstance(medium, CodecVideo):
+        return vllm_codec.item(medium)
     from PIL import Image
 
     return Image.fromarray(medium.pixels)

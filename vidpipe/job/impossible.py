@@ -72,7 +72,7 @@ def refuse_impossible_rows(rows: Sequence[Row | BadRow], recipe: Recipe, family:
         if isinstance(row, BadRow):
             continue
         try:
-            refuse_impossible_media(row, family, recipe)
+            refuse_impossible_media(row, family, recipe, recipe.sampling)
         except RowError as error:
             example, count = example or error, count + 1
         else:

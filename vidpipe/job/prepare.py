@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vidpipe.engine.interface import Image, Medium
+from vidpipe.engine.interface import Image, Medium, Video
 from vidpipe.job.show import ShownImage, ShownVideo, show_image, show_video
 from vidpipe.manifest.row import Medium as Named
 from vidpipe.manifest.row import Row
 from vidpipe.models.family import Family, VideoLayout
+from vidpipe.models.llava_onevision2_codec import most_tokens
 from vidpipe.plan.clips import Clip
 from vidpipe.plan.cost import UNKNOWN_COST, clip_cost
 from vidpipe.plan.subtitles import sentences
@@ -59,6 +60,8 @@ class PreparedClip:
     identities: tuple[str, ...]
     """See `Preparer.prepare`."""
     seen: SeenClip
+    file_times_s: tuple[float, ...] = ()
+    """Of a clip that the engine itself decodes: presentation time of each frame of its file."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,7 @@ class ClipReader:
 
     def _look(self, medium: Named, sampling: Sampling) -> Outlook:
         if medium.kind == "image":
-            with self._file(medium.name) as path:
+            with self.file(medium.name) as path:
                 width, height = picture_size(path)
             rules = self.family.abilities.images
             assert rules is not None, "the plan refuses images otherwise"
@@ -157,6 +160,12 @@ class ClipReader:
             media_bytes = 3 * width * height + 2 * BYTES_PER_PIXEL * pixels
             return Outlook(pixels, 0.0, 1, tokens, tokens, tokens, media_bytes)
         header = self._header(medium)
+        if sampling.video_backend == "codec":
+            assert sampling.canvases is not None and sampling.max_pixels is not None
+            pixels = sampling.canvases * sampling.max_pixels
+            tokens = most_tokens(sampling, self.processor.get("patch_size", 14) * self.processor.get("merge_size", 2))
+            media_bytes = BYTES_PER_PIXEL * pixels
+            return Outlook(pixels, header.duration_s, sampling.canvases, tokens, tokens, tokens, media_bytes)
         frames = header.frames
         if header.fps and (medium.start_s is not None or medium.end_s is not None):
             end_s = min(medium.end_s or math.inf, frames / header.fps)
@@ -174,7 +183,7 @@ class ClipReader:
 
     def _header(self, medium: Named) -> Header:
         if medium.kind == "video":
-            with self._file(medium.name) as path:
+            with self.file(medium.name) as path:
                 return read_header(path)
         video = self._pictures(medium)
         width, height = picture_size(video.paths[0])
@@ -184,7 +193,7 @@ class ClipReader:
         if medium.kind == "image":
             rules = self.family.abilities.images
             assert rules is not None, "the plan refuses images otherwise"
-            with self._file(medium.name) as path:
+            with self.file(medium.name) as path:
                 return show_image(read_picture(path), rules, self.image_processor)
         row = clip.first.row
         on_partial, cues = self.recipe.media.on_partial, self._cues(row)
@@ -192,14 +201,14 @@ class ClipReader:
         if medium.kind == "frames":
             pictures = self._pictures(medium)
             return show_video(pictures, pictures.decode, *show)
-        with self._file(medium.name) as path:
+        with self.file(medium.name) as path:
             timeline = cached_timeline(path)
             return show_video(timeline, lambda asked: decode_frames(path, asked, timeline=timeline), *show)
 
     def _cues(self, row: Row) -> list[Cue]:
         cues: list[Cue] = []
         for name in row.subtitles:
-            with self._file(name) as path:
+            with self.file(name) as path:
                 cues += sentences(read_cues(path))
         by_s = -row.subtitle_offset_s
         moved = [Cue(cue.start_s + by_s, cue.end_s + by_s, cue.text) for cue in cues]
@@ -212,7 +221,12 @@ class ClipReader:
             paths = [self._local(path) for path in paths]
         return picture_video(paths, medium.fps, medium.first_number)
 
-    def _file(self, name: str) -> AbstractContextManager[str]:
+    def file(self, name: str) -> AbstractContextManager[str]:
+        """The file that the manifest calls `name`, or a copy of a remote one, which stays until the context's end.
+
+        Raises:
+            MediaError: there is none, or it may not be read.
+        """
         media = self.recipe.media
         path = media_path(name, self.media_root, allow_outside=self.allow_outside_root, schemes=media.schemes)
         return Sources(frozenset(media.schemes), default_index().parent / "media", media.cache_bytes).local(path)
@@ -221,7 +235,7 @@ class ClipReader:
         return media_path(name, self.media_root, allow_outside=self.allow_outside_root)
 
 
-def _identity(medium: Medium, sha: str) -> str:
+def _identity(medium: Video | Image, sha: str) -> str:
     if isinstance(medium, Image):
         return fingerprint(["image", sha, medium.pixels.shape])
     return fingerprint([sha, medium.pixels.shape, dict(medium.metadata), dict(medium.processor_kwargs)])

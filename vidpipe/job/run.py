@@ -20,6 +20,7 @@ from vidpipe.errors import RecipeError
 from vidpipe.job.answer import answer
 from vidpipe.job.budget import ByteBudget, default_limit
 from vidpipe.job.capture import output_to
+from vidpipe.job.codec import require_programs
 from vidpipe.job.decoders import Decoders, default_workers, most_workers, prepares_in_workers
 from vidpipe.job.display import Display
 from vidpipe.job.feed import ShardFeed
@@ -72,6 +73,7 @@ def run(
         EngineError: the engine cannot start, or died; what was answered is kept.
     """
     prospect.manifest.raise_if_refused(prospect.manifest_path)
+    require_programs(prospect.recipe)
     recipe = prospect.recipe
     engine = make_engine(recipe.model, recipe.engine, prospect.checkpoint.location, prospect.demands)
     run_dir = RunDir(path)

@@ -52,6 +52,13 @@ class Sampling(Section):
     height x width)."""
     max_pixels: Annotated[int, Field(ge=1)] | None = None
     """Upper bound that the resize rule aims for, in the same unit."""
+    video_backend: Literal["frames", "codec"] = "frames"
+    """What is shown of a video: sampled frames, or canvases packed with the patches that its codec spent bits on, which
+    the checkpoint's own code makes (LLaVA-OneVision-2; docs/models.md)."""
+    canvases: Annotated[int, Field(ge=1)] | None = None
+    """`codec`: number of canvases to aim for."""
+    codec_fallback: Literal["fail", "frames"] = "fail"
+    """`codec`: a clip that it cannot take fails, or is shown as frames, which its rows note."""
     time_base: Literal["real", "nominal"] = "real"
     """Times in the prompt: the file's presentation times, or index / average fps as upstream computes them."""
 
