@@ -202,12 +202,8 @@ class FamilyDocument(Document):
     """Whether the encoder can be shared out by items (`mm_encoder_tp_mode: data`)."""
     needs_remote_code: bool
     """Whether the checkpoint's own Python code must be allowed for videos."""
-    several_videos: bool
-    """Whether a row may have more than one video."""
-    images: bool
-    """Whether a row may have still images."""
-    codec_video: bool
-    """Whether `sampling.video_backend: codec` works."""
+    rows: list[str]
+    """What a row may show beside one video or text only: of `images`, `several videos`, `subtitles`, `codec video`."""
     notes: list[str]
     """What an ability is worth here: what vidpipe refuses, and where the engine differs from what is written."""
 
