@@ -56,8 +56,8 @@ def test_import_run_score_compare(benchmark: Path, tmp_path: Path) -> None:
     assert set(table["breakdowns"]) == {"dataset", "pruned"}
     scored = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert scored[1] | {"answer": ""} == {
-        "id": "1", "profile": "vsi.official@1", "text": "about 3", "extracted": None, "parsed": False, "answer": "",
-        "score": 0.0,
+        "id": "1", "profile": "vsi.official@1", "text": "about 3", "stripped": None, "extracted": None, "parsed": False,
+        "answer": "", "score": 0.0,
     }  # fmt: skip
     kinder = read("score", tmp_path / "a" / "results.parquet", "--profile", "vsi.lenient", "--profile", "vsi.lmms_main")
     assert [found["overall"]["unparsed"] for found in kinder["tables"]] == [0, 0]
@@ -78,6 +78,23 @@ def test_an_unfinished_run_is_scored_and_marked_partial(benchmark: Path, tmp_pat
     table = document["tables"][0]
     assert table["partial"] and document["rows"] + document["missing"] in (12, 30)
     assert "PARTIAL" in vidpipe("score", tmp_path / "a").stdout
+
+
+def test_what_the_recipe_says_of_scoring_holds_for_its_run(benchmark: Path, tmp_path: Path) -> None:
+    keys = ["cluster_by=categories.dataset", "breakdowns=[answer_type, dataset]", "strip_reasoning=true"]
+    reply = json.dumps({str(record["id"]): "<think>hm</think>4" for record in vsi_records(30)})
+    answered(benchmark, tmp_path / "a", json.loads(reply), *(part for key in keys for part in ("--set", key)))
+    document = read("score", tmp_path / "a")
+    (table,) = document["tables"]
+    assert document["strip_reasoning"] and table["profile"] == "vsi.official" and table["overall"]["clips"] == 2
+    assert list(table["breakdowns"]) == ["answer_type", "dataset"]
+    assert {line["name"] for line in table["breakdowns"]["answer_type"]} == {"choice", "number"}
+    assert read("score", tmp_path / "a" / "results.parquet")["tables"] == document["tables"]
+    # another way of scoring is no other run: the same command goes on
+    answered(benchmark, tmp_path / "a", json.loads(reply), "--set", "cluster_by=null")
+    answered(benchmark, tmp_path / "b", json.loads(reply), "--set", "cluster_by=nothing")
+    result = vidpipe("score", tmp_path / "b")
+    assert result.returncode == 2 and "there is no column 'nothing'" in result.stderr
 
 
 def test_a_scorer_must_be_named(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from vidpipe.benchmarks.importer import import_rows
+from vidpipe.benchmarks.import_rows import Choice, import_rows
 from vidpipe.benchmarks.profile import Question
 from vidpipe.benchmarks.registry import IMPORTERS, PROFILES, get_importer, get_profile
 from vidpipe.benchmarks.source import read_source
@@ -58,7 +58,7 @@ def write_source(folder: Path, records: list[dict[str, Any]], name: str = "test.
 
 
 def imported(path: Path, **choice: Any) -> list[dict[str, Any]]:
-    return list(import_rows(get_importer("vsi"), read_source(path), path.parent, **choice).rows)
+    return list(import_rows(get_importer("vsi"), read_source(path), path.parent, Choice(**choice)).rows)
 
 
 @pytest.mark.parametrize("name", ["test.jsonl", "test.parquet"])
@@ -68,7 +68,6 @@ def test_every_record_becomes_a_row_that_can_run(tmp_path: Path, name: str) -> N
     assert rows[1]["video"] == "scannet/000001.mp4" and rows[1]["clip_id"] == "scannet/000001"
     assert all(isinstance(to_row(Record(1, row), 0, recipe_has_prompt=True), Row) for row in rows)
     assert {row["answer_type"] for row in rows if "options" in row} == {"choice"}
-    assert {row["scorer"] for row in rows} == {"vsi.official"}
 
 
 def test_prompts_are_those_of_the_official_harness(tmp_path: Path) -> None:
@@ -147,6 +146,7 @@ def test_the_command_writes_the_same_bytes_again_and_names_what_is_missing(tmp_p
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     recipe = Recipe.model_validate(yaml.safe_load((tmp_path / "one" / "recipe.yaml").read_text()))
     assert documents[0]["source_sha256"] in recipe.description and recipe.generation.max_tokens == 16
+    assert recipe.scorer == "vsi.official"
 
 
 @pytest.mark.parametrize("name", IMPORTERS)
@@ -178,6 +178,7 @@ def test_mvbench_takes_its_task_from_the_file_name_and_bounds_as_the_clip(tmp_pa
     record = {"video": "a.mp4", "question": "What?", "candidates": ["Sit.", "Run."], "answer": "Run.", "start": 1.5}
     row, text = row_of("mvbench", tmp_path / "action_sequence.json", [{**record, "end": 4}])
     assert (row["id"], row["question_type"]) == ("action_sequence-0", "action_sequence")
+    assert row["video"] == "star/Charades_v1_480/a.mp4"
     assert (row["clip_start"], row["clip_end"]) == (1.5, 4)
     assert text == "Question:What?\nOption:\n(A) Sit.\n(B) Run.\nOnly give the best option.\n"
     row, _ = row_of("mvbench", tmp_path / "moving_count.json", [{**record, "start": None}])
@@ -191,7 +192,9 @@ def test_longvideobench_options_end_at_the_first_that_is_absent(tmp_path: Path) 
     row, text = row_of("longvideobench", tmp_path / "val.json", [record])
     assert (row["video"], row["answer"], row["options"]) == ("videos/a.mp4", 1, ["cup", "book"])
     assert text == "question\nA. cup\nB. book\nAnswer with the option's letter from the given choices directly.\n"
-    scored = get_profile(row["scorer"]).rule("B", Question(row["answer"], "", tuple(row["options"])))
+    scored = get_profile(get_importer("longvideobench").profile).rule(
+        "B", Question(row["answer"], "", tuple(row["options"]))
+    )
     assert scored.score == 1
     row, _ = row_of("longvideobench", tmp_path / "val.json", [{**record, "correct_choice": -1}])
     assert "answer" not in row
@@ -202,7 +205,7 @@ def test_egoschema(tmp_path: Path) -> None:
     row, text = row_of("egoschema", tmp_path / "subset.json", [record])
     assert (row["id"], row["video"], row["answer"]) == ("7", "videos/v.mp4", 1)
     assert text == "What?\nA. a\nB. b\nAnswer with the option's letter from the given choices directly."
-    assert get_profile(row["scorer"]).rule("B.", Question(1, "", ("A. a", "B. b"))).score == 1
+    assert get_profile(get_importer("egoschema").profile).rule("B.", Question(1, "", ("A. a", "B. b"))).score == 1
 
 
 def test_timelens(tmp_path: Path) -> None:
@@ -210,7 +213,9 @@ def test_timelens(tmp_path: Path) -> None:
     row, text = row_of("timelens", tmp_path / "charades.json", [record])
     assert (row["id"], row["answer"], row["categories"]) == ("charades-0", [1.5, 4.0], {"source": "charades"})
     assert "clip_start" not in row and "described by the sentence 'a person sits', determining" in text
-    scored = get_profile(row["scorer"]).rule("The event happens in 1.5 - 4.0 seconds", Question(row["answer"]))
+    scored = get_profile(get_importer("timelens").profile).rule(
+        "The event happens in 1.5 - 4.0 seconds", Question(row["answer"])
+    )
     assert scored.score == 1
 
 
@@ -220,7 +225,7 @@ def test_mlvu_takes_task_and_folder_from_the_file_name(tmp_path: Path) -> None:
     assert (row["id"], row["video"], row["question_type"]) == ("needle-0", "2_needle/a.mp4", "needle")
     assert text == "What colour?\n(A) Yellow\n(B) Red\nOnly give the best option.\nBest option: ("
     question = Question(row["answer"], row["question_type"], tuple(row["options"]))
-    assert get_profile(row["scorer"]).rule("B) Red", question).score == 1
+    assert get_profile(get_importer("mlvu").profile).rule("B) Red", question).score == 1
 
 
 def test_revsi_asks_for_every_frame_of_its_videos(tmp_path: Path) -> None:

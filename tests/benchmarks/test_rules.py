@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vidpipe.benchmarks.choices import ranked
 from vidpipe.benchmarks.letters import lenient_letter, tail_letter
 from vidpipe.benchmarks.mra import TOLERANCES, official_mra, vlmevalkit_mra
 from vidpipe.benchmarks.numbers import first_number_or_word, last_number, lenient_number
@@ -98,7 +99,7 @@ def test_profiles_are_named_as_registered_and_say_their_source(name: str) -> Non
 
 
 def test_the_documents_name_every_profile() -> None:
-    text = (HERE.parents[1] / "docs" / "evaluation.md").read_text()
+    text = (HERE.parents[1] / "docs" / "benchmarks.md").read_text()
     for name in PROFILES:
         family = f"{name.rpartition('.')[0]}.*" if name.startswith(("charades", "timelens")) else name
         assert f"`{family}`" in text, name
@@ -113,5 +114,9 @@ def test_no_reply_breaks_a_profile(text: str) -> None:
     for name in PROFILES:
         benchmark = name.partition(".")[0]
         kind = "multi-choice" if benchmark == "tempcompass" else "route_planning"
-        question = Question(ANSWERS.get(benchmark, "A"), kind, ("A. x", "B. y", "C. z"))
+        question = Question(ANSWERS.get(benchmark, "A"), kind, ("A. x", "B. y", "C. z"), judgement=text)
         assert 0 <= get_profile(name).rule(text, question).score <= 1
+
+
+def test_a_longer_announcement_behind_a_shorter_one_is_read() -> None:
+    assert ranked("the answer is open: Ay, By. Yet the best answer is Ay", "AB") == "A"

@@ -88,7 +88,9 @@ def test_a_comparison_pairs_rows_and_clusters_their_differences() -> None:
     found = compare(run(a), run([*b, *rows(["A"], "more")]), PLAIN)
     assert (found.matched, found.only_a, found.only_b) == (6, 0, 1)
     assert found.overall.difference.value == pytest.approx(0.5) and found.overall.difference.clips == 3
-    assert (found.overall.wins, found.overall.losses) == (3, 0) and found.mcnemar_p == pytest.approx(0.25)
+    assert (found.overall.wins, found.overall.losses) == (3, 0)
+    assert found.overall.mcnemar_p == pytest.approx(0.25) and not found.groups
+    assert [(one.name, one.wins, one.mcnemar_p) for one in found.types] == [("route_planning", 3, pytest.approx(0.25))]
     assert found.overall.difference.stderr == 0  # every clip gains the same
     assert found.won == ("route_planning1", "route_planning2", "route_planning5") and found.lost == ()
 
@@ -152,3 +154,157 @@ def test_several_profiles_and_several_scorers(tmp_path: Path) -> None:
     assert [(t["profile"], t["overall"]["score"]) for t in tables] == [("vsi.official", 0), ("videomme.official", 100)]
     result = CliRunner().invoke(app, ["compare", str(source), str(source)])
     assert isinstance(result.exception, RecipeError | SystemExit) and result.exit_code != 0
+
+
+def test_mcnemar_is_only_for_rows_that_are_right_or_wrong() -> None:
+    a = [*rows(["A", "B"]), *rows(["4", "5"], "object_counting", "4")]
+    found = compare(run(a), run(a), get_profile("vsi.official"))
+    assert found.overall.mcnemar_p is None  # 5 for 4 scores between
+    assert {one.name: one.mcnemar_p for one in found.types} == {"object_counting": None, "route_planning": 1}
+    assert {one.name for one in found.groups} == {"object_counting", "route_planning"}
+
+
+def test_clips_to_see_a_point_follow_from_the_error() -> None:
+    from vidpipe.benchmarks.uncertainty import Estimate, clips_to_see
+
+    assert clips_to_see(0.01, Estimate(0.5, 900, 300, 0.01)) == 2355  # 300 * (1.96 + 0.8416)^2
+    assert clips_to_see(0.01, Estimate(0.5, 900, 300, 0.02)) == 9419
+    assert clips_to_see(0.01, Estimate(0.5, 4, 1, None)) is None
+
+
+def sets(replies: str, structure: str = "[1,2,3,4]", kind: str = "logic") -> list[Prediction]:
+    """Four rows a set, `.` for a right reply, in an order that is not the file's."""
+    found = [
+        Prediction(
+            f"q{place}", None if reply == "?" else "B" if reply == "." else "C", Question("B", kind), f"v{place // 4}",
+            categories={"group_structure": structure}, set_id=f"v{place // 4}", set_index=place % 4,
+        )
+        for place, reply in enumerate(replies)
+    ]  # fmt: skip
+    return found[::-1]
+
+
+def test_sets_are_scored_together_and_are_what_is_counted() -> None:
+    found = sets("......x.x...")
+    table, scored = make_table(run(found), found, get_profile("videomme_v2.ov2"))
+    assert sorted(one.score for one in scored.scored) == [0, 0.25, 1]
+    assert (table.headline.estimate.value, table.headline.estimate.rows) == (pytest.approx(1.25 / 3), 3)
+    assert not table.partial and table.incomplete_sets == 0
+    found = sets("x.xx", "[[1,2],3,4]")
+    assert make_table(run(found), found, get_profile("videomme_v2.ov2"))[0].headline.estimate.value == pytest.approx(
+        0.1
+    )
+
+
+def test_a_set_with_rows_missing_is_left_out_and_said() -> None:
+    found = sets("......x.")[1:]
+    table, _ = make_table(run(found, expected=8), found, get_profile("videomme_v2.ov2"))
+    assert (table.headline.estimate.rows, table.incomplete_sets, table.partial) == (1, 1, True)
+    with pytest.raises(RecipeError, match="none of the 1 sets has its 4 rows"):
+        make_table(run([]), sets("..."), get_profile("videomme_v2.ov2"))
+    failed = sets("...?")
+    table, _ = make_table(run(failed), failed, get_profile("videomme_v2.ov2"))
+    assert (table.headline.failed, table.headline.estimate.value) == (1, pytest.approx(9 / 16))
+
+
+def test_rows_without_a_set_or_with_an_unknown_kind_are_refused() -> None:
+    with pytest.raises(RecipeError, match="has no set_id"):
+        make_table(run([]), rows(["B"]), get_profile("videomme_v2.ov2"))
+    with pytest.raises(RecipeError, match="neither relevance nor logic"):
+        make_table(run([]), sets("....", kind="riddle"), get_profile("videomme_v2.ov2"))
+
+
+def test_replies_cut_inside_their_reasoning_are_counted() -> None:
+    found = [
+        Prediction(str(n), text, Question("A"), str(n), cut=n < 2) for n, text in enumerate(["<think>a", "A", "A"])
+    ]
+    table, _ = make_table(run(found), found, PLAIN)
+    assert (table.cut, table.cut_reasoning) == (2, 1)
+
+
+def invoke(*arguments: object) -> Any:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result
+
+
+def test_a_judges_replies_are_joined_by_id(tmp_path: Path) -> None:
+    records = [{"id": n, "text": "a dog", "answer": "dog", "question_type": "object"} for n in range(3)]
+    source = write(tmp_path / "a.jsonl", records)
+    verdicts = [{"id": 0, "text": "{'pred': 'yes', 'score': 4}"}, {"id": 1, "response": "{'pred': 'no', 'score': 1}"}]
+    judge = write(tmp_path / "judge.jsonl", verdicts)
+    names = ("--profile", "activitynetqa.judge", "--profile", "activitynetqa.judge_score")
+    document = json.loads(invoke("score", source, *names, "--judge", judge, "--json").stdout)
+    accuracy, score = (table["overall"] for table in document["tables"])
+    assert (accuracy["score"], accuracy["unparsed"]) == (pytest.approx(100 / 3), 1)
+    assert score["score"] == pytest.approx(100 / 3) and document["judge"] == str(judge)
+    result = CliRunner().invoke(app, ["score", str(source), *names])
+    assert isinstance(result.exception, RecipeError | SystemExit) and result.exit_code != 0
+    for wrong in ([{"id": 9, "text": "x"}], [{"id": 0}], verdicts[:1] * 2):
+        write(judge, wrong)
+        assert CliRunner().invoke(app, ["score", str(source), *names, "--judge", str(judge)]).exit_code != 0
+
+
+def test_tempcompass_asks_the_judge_only_where_no_rule_matches(tmp_path: Path) -> None:
+    question = {"answer": "A. slow", "question_type": "multi-choice"}
+    records = [{"id": 0, "text": "It is slow", **question}, {"id": 1, "text": "B", **question}]
+    judge = write(tmp_path / "judge.jsonl", [{"id": n, "text": "Correct"} for n in range(2)])
+    source = write(tmp_path / "a.jsonl", records)
+    document = json.loads(invoke("score", source, "--profile", "tempcompass.judge", "--judge", judge, "--json").stdout)
+    assert document["tables"][0]["overall"]["score"] == 50
+
+
+def test_a_submission_holds_every_row_and_guesses_none(tmp_path: Path) -> None:
+    options = ["A. cup", "B. book"]
+    records = [{"id": uid, "text": text, "options": options} for uid, text in (("a", "B."), ("b", "?"), ("c", None))]
+    source, out = write(tmp_path / "a.jsonl", records), tmp_path / "out.json"
+    result = invoke("score", source, "--profile", "egoschema.lmms_main", "--submission", out, "--json")
+    assert json.loads(out.read_text()) == {"a": 1, "b": None, "c": None}
+    assert json.loads(result.stdout)["tables"] == [] and "2 of them null; nothing was sent" in result.stderr
+    write(source, [{**records[0], "answer": 1}, *records[1:]])
+    result = invoke("score", source, "--profile", "longvideobench.lmms_main", "--submission", out, "--json")
+    assert json.loads(out.read_text()) == {"a": "B.", "b": "?", "c": None}
+    assert json.loads(result.stdout)["tables"][0]["overall"]["score"] == 100
+
+
+def test_an_index_may_come_as_text_from_csv(tmp_path: Path) -> None:
+    record = {"id": 1, "text": "C", "answer": "2", "answer_type": "choice_index", "options": ["1", "2", "3"]}
+    source = write(tmp_path / "a.jsonl", [record])
+    assert "100.00" in invoke("score", source, "--profile", "nextqa.lmms_main").stdout
+    write(source, [{**record, "answer": "x"}])
+    assert CliRunner().invoke(app, ["score", str(source), "--profile", "nextqa.lmms_main"]).exit_code != 0
+
+
+def test_the_official_video_mme_file_brings_its_replies(tmp_path: Path) -> None:
+    question = {"question_id": "001-1", "task_type": "t", "question": "?", "options": ["A. x", "B. y"], "answer": "B"}
+    video = {"video_id": "001", "duration": "short", "domain": "d", "sub_category": "s"}
+    path = tmp_path / "output.json"
+    path.write_text(json.dumps([{**video, "questions": [{**question, "response": "B. y"}]}]))
+    (table,) = json.loads(invoke("score", path, "--profile", "videomme.official", "--json").stdout)["tables"]
+    assert table["overall"]["score"] == 100 and table["breakdowns"]["duration"][0]["name"] == "short"
+
+
+def test_format_failures_are_a_share_of_the_rows(tmp_path: Path) -> None:
+    records = [
+        {"id": n, "text": text, "answer": "A", "question_type": "route_planning"} for n, text in enumerate("A(BC")
+    ]
+    source = write(tmp_path / "a.jsonl", records)
+    result = invoke("score", source, "--profile", "vsi.official")
+    assert (
+        "1 unparsed (wrong; format failures 25.00 %)" in result.stdout and "sees one point with about" in result.stdout
+    )
+
+
+def test_stripping_is_a_recorded_step_and_the_raw_reply_stays(tmp_path: Path) -> None:
+    record = {"id": 1, "text": "<think>B</think>A", "answer": "A", "question_type": "route_planning"}
+    source, out = write(tmp_path / "a.jsonl", [record]), tmp_path / "rows.jsonl"
+    profile = ("--profile", "vsi.official", "--rows", out, "--json")
+    documents = [json.loads(invoke("score", source, *profile, *flag).stdout) for flag in ((), ("--strip-reasoning",))]
+    assert [document["strip_reasoning"] for document in documents] == [False, True]
+    assert [document["tables"][0]["overall"]["score"] for document in documents] == [0, 100]
+    assert json.loads(out.read_text()) | {"answer": ""} == {
+        "id": "1", "profile": "vsi.official@1", "text": "<think>B</think>A", "stripped": "A", "extracted": "A",
+        "parsed": True, "answer": "", "score": 1.0,
+    }  # fmt: skip
+    compared = json.loads(invoke("compare", source, source, *profile[:2], "--strip-reasoning", "--json").stdout)
+    assert compared["strip_reasoning"] and compared["overall"]["score_a"] == 100

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT, TINY_MODEL, write_clip
-from vidpipe.engine.interface import Reply, Request
+from vidpipe.engine.interface import Reply, Request, Video
 from vidpipe.engine.vllm_engine import VllmEngine
 from vidpipe.engine.vllm_prepare import _renderers
 from vidpipe.errors import CapabilityError, EngineError, RowError
 from vidpipe.job.prepare import ClipReader, PreparedClip
-from vidpipe.manifest.row import Row
+from vidpipe.manifest.row import Medium, Row
 from vidpipe.models.prompt import token_ids
 from vidpipe.models.registry import get_family
 from vidpipe.plan.clips import Clip, make_plan
@@ -40,22 +40,29 @@ def engine() -> Iterator[VllmEngine]:
     engine.stop()
 
 
-def read_clip(path: Path, **row: Any) -> tuple[Clip, PreparedClip]:
+def read_clip(path: Path, start_s: float | None = None, end_s: float | None = None) -> tuple[Clip, PreparedClip]:
     family = get_family("qwen3_vl")
-    asked = Row(index=0, line=1, id="r", video=str(path), question=QUESTION, **row)
+    medium = Medium("video", str(path), start_s, end_s)
+    asked = Row(index=0, line=1, id="r", media=(medium,), question=QUESTION)
     clip = make_plan([asked], RECIPE, family, PROCESSOR).clips[0]
     return clip, ClipReader(RECIPE, family, PROCESSOR, path.parent, allow_outside_root=True).read(clip)
 
 
+def video_of(prepared: PreparedClip) -> Video:
+    (video,) = prepared.media
+    assert isinstance(video, Video)
+    return video
+
+
 def request(request_id: str, clip: Clip, prepared: PreparedClip, **generation: Any) -> Request:
     settings = Generation(**{"max_tokens": 8, **generation})
-    return Request(request_id, clip.first.messages, settings, prepared.video)
+    return Request(request_id, clip.first.messages, settings, prepared.media)
 
 
 def submit(engine: VllmEngine, *asked: Request) -> None:
     """Prepare rows of one clip in this process, as a run does, and queue them."""
-    pixels = b"" if asked[0].video is None else asked[0].video.pixels.tobytes()
-    for made in engine.preparer.prepare(asked, hashlib.sha256(pixels).hexdigest()).inputs:
+    names = [hashlib.sha256(medium.pixels.tobytes()).hexdigest() for medium in asked[0].media]
+    for made in engine.preparer.prepare(asked, names).inputs:
         if isinstance(made, RowError):
             raise made
         engine.submit(made)
@@ -107,21 +114,21 @@ def test_pixels_equal_those_of_vllms_own_loader() -> None:
     loader = VideoMediaIO(ImageMediaIO(), num_frames=-1, fps=2, video_backend="qwen3_vl")
     frames, metadata = loader.load_bytes(path.read_bytes())
     _, prepared = read_clip(path)
-    assert prepared.seen.frames.indices == list(metadata["frames_indices"])
-    difference = np.abs(frames.astype(int) - prepared.video.pixels.astype(int))
+    assert prepared.seen.videos[0].indices == list(metadata["frames_indices"])
+    difference = np.abs(frames.astype(int) - video_of(prepared).pixels.astype(int))
     assert difference.max() <= 2
 
 
 def test_the_prompt_says_the_times_that_the_file_has(engine: VllmEngine, tmp_path: Path) -> None:
     path = write_clip(tmp_path / "clip.mp4", 32, 8)
-    clip, prepared = read_clip(path, clip_start_s=1.0, clip_end_s=3.0)
-    assert prepared.seen.frames.times_s[0] == 1.0 and prepared.seen.frames.times_s[-1] < 3.0
-    times_s = [t - 1.0 for t in prepared.seen.frames.times_s]
+    clip, prepared = read_clip(path, start_s=1.0, end_s=3.0)
+    assert prepared.seen.videos[0].times_s[0] == 1.0 and prepared.seen.videos[0].times_s[-1] < 3.0
+    times_s = [t - 1.0 for t in prepared.seen.videos[0].times_s]
     texts = get_family("qwen3_vl").time_texts(times_s, clip.first.settings.sampling)
     ids = _renderers[engine.preparer._key]._prompts.token_ids(clip.first.messages, "literal")
     item = {
         "prompt_token_ids": ids,
-        "multi_modal_data": {"video": [(prepared.video.pixels, dict(prepared.video.metadata))]},
+        "multi_modal_data": {"video": [(video_of(prepared).pixels, dict(video_of(prepared).metadata))]},
     }
     rendered = engine._engine.renderer.render_cmpl([item])[0]["prompt_token_ids"]
     told = engine._engine.get_tokenizer().decode(rendered)
@@ -132,8 +139,8 @@ def test_the_prompt_says_the_times_that_the_file_has(engine: VllmEngine, tmp_pat
 def test_the_family_says_the_prompt_token_by_token(engine: VllmEngine, tmp_path: Path, frames: int, fps: int) -> None:
     clip, prepared = read_clip(write_clip(tmp_path / "clip.mp4", frames, fps))
     family, sampling = get_family("qwen3_vl"), clip.first.settings.sampling
-    metadata, (height, width) = prepared.video.metadata, prepared.video.pixels.shape[1:3]
-    layout = family.layout(len(prepared.video.pixels), width, height, sampling, PROCESSOR)
+    metadata, (height, width) = video_of(prepared).metadata, video_of(prepared).pixels.shape[1:3]
+    layout = family.layout(len(video_of(prepared).pixels), width, height, sampling, PROCESSOR)
     told_s = [index / metadata["fps"] for index in metadata["frames_indices"]]
     tokenizer = engine._engine.get_tokenizer()
     video = token_ids(
@@ -157,7 +164,7 @@ def test_a_bad_request_fails_alone(engine: VllmEngine, tmp_path: Path) -> None:
     assert caught.value.kind == "prompt_too_long" and "4096" in str(caught.value)
     two_videos = {"role": "user", "content": [{"type": "video"}, {"type": "video"}]}
     with pytest.raises(RowError):
-        submit(engine, Request("two", (two_videos,), Generation(), prepared.video))
+        submit(engine, Request("two", (two_videos,), Generation(), prepared.media))
     replies = drain(engine)
     assert list(replies) == ["good"] and replies["good"].text is not None
 

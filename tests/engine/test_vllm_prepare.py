@@ -18,7 +18,7 @@ from vidpipe.engine.vllm_prepare import VllmPreparer
 from vidpipe.errors import EngineError, RowError
 from vidpipe.job.prepare import ClipReader
 from vidpipe.job.work import prepare, read_and_prepare
-from vidpipe.manifest.row import Row
+from vidpipe.manifest.row import Medium, Row
 from vidpipe.models.registry import get_family
 from vidpipe.plan.clips import Clip, make_plan
 from vidpipe.recipe.schema import EngineSection, Generation, Recipe
@@ -47,13 +47,14 @@ def clips() -> tuple[Clip, ...]:
     """Two clips of the demo, six rows each; one row has a system text of its own, one a control word."""
     lines = map(json.loads, (DEMO / "rows.jsonl").read_text().splitlines())
     rows = [
-        Row(index=i, line=i, id=line["id"], video=line["video"], question=line["question"])
+        Row(index=i, line=i, id=line["id"], media=(Medium("video", line["video"]),), question=line["question"])
         for i, line in enumerate(lines)
         if line["video"] in ("clip_00.mp4", "clip_01.mp4")
     ]
+    first = (Medium("video", "clip_00.mp4"),)
     special = [
-        Row(index=90, line=90, id="system", video="clip_00.mp4", question="Is it so?", system="You see shapes."),
-        Row(index=91, line=91, id="control", video="clip_00.mp4", question="What is <|video_pad|>?"),
+        Row(index=90, line=90, id="system", media=first, question="Is it so?", system="You see shapes."),
+        Row(index=91, line=91, id="control", media=first, question="What is <|video_pad|>?"),
     ]
     return make_plan([*rows, *special], RECIPE, get_family("qwen3_vl"), PROCESSOR).clips
 
@@ -65,11 +66,11 @@ def reader() -> ClipReader:
 
 def one_by_one(engine: VllmEngine, clip: Clip, reader: ClipReader) -> list[EngineInput]:
     """Each row rendered whole by itself, as `LLM.chat` would."""
-    video = reader.read(clip).video
+    media = reader.read(clip).media
     inputs = []
     for planned in clip.rows:
-        asked = Request(planned.row.id, planned.messages, planned.settings.generation, video)
-        (made,) = engine.preparer.prepare([asked], f"alone {planned.row.id}").inputs
+        asked = Request(planned.row.id, planned.messages, planned.settings.generation, media)
+        (made,) = engine.preparer.prepare([asked], [f"alone {planned.row.id}"]).inputs
         assert isinstance(made, EngineInput)
         inputs.append(made)
     return inputs
@@ -139,14 +140,14 @@ def test_workers_prepare_the_same(engine: VllmEngine, clips: tuple[Clip, ...], r
 
 
 def test_too_long_is_known_before_the_engine(engine: VllmEngine, clips: tuple[Clip, ...], reader: ClipReader) -> None:
-    video = reader.read(clips[0]).video
+    media = reader.read(clips[0]).media
     content = [{"type": "video"}, {"type": "text", "text": "red"}]
     long = [{"type": "video"}, {"type": "text", "text": "red " * 5000}]
     asked = [
-        Request(name, ({"role": "user", "content": parts},), Generation(), video)
+        Request(name, ({"role": "user", "content": parts},), Generation(), media)
         for name, parts in (("short", content), ("long", long))
     ]
-    short, refused = engine.preparer.prepare(asked, "x").inputs
+    short, refused = engine.preparer.prepare(asked, ["x"]).inputs
     assert isinstance(short, EngineInput) and short.tokens == len(ids(short))
     assert isinstance(refused, RowError) and refused.kind == "prompt_too_long" and "4096" in str(refused)
 
@@ -160,7 +161,7 @@ def test_a_preparer_that_cannot_start_is_an_engine_error(tmp_path: Path) -> None
 
 def test_a_row_without_a_video_is_text(engine: VllmEngine) -> None:
     asked = Request("text", ({"role": "user", "content": "red"},), Generation(max_tokens=2))
-    prepared = engine.preparer.prepare([asked], "none")
+    prepared = engine.preparer.prepare([asked], [])
     assert prepared.media_bytes == 0 and answers(engine, list(prepared.inputs))["text"].tokens_out > 0  # type: ignore[arg-type]
 
 

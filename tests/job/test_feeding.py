@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.job.test_run import Watcher, rows_of
-from vidpipe.engine.fake import FakePreparer
-from vidpipe.engine.interface import Prepared, Request
+from vidpipe.engine.fake import FakeEngine, FakePreparer
+from vidpipe.engine.interface import EngineInput, Prepared, Request
 from vidpipe.job.budget import ByteBudget
 from vidpipe.job.prepare import ClipReader, PreparedClip
 from vidpipe.job.prospect import look_ahead
@@ -31,7 +33,7 @@ class Noting(ClipReader):
 
     def read(self, clip: Clip) -> PreparedClip:
         with (self.media_root / "decoded.txt").open("a") as file:
-            file.write(f"{clip.first.row.video} {clip.first.row.clip_start_s}\n")
+            file.write(f"{clip.name} {clip.first.row.media[0].start_s}\n")
         return super().read(clip)
 
 
@@ -85,6 +87,41 @@ def test_a_clip_larger_than_the_budget_passes_alone(make_run: Make) -> None:
     assert result.feed is not None and result.feed.clips == 6 and result.feed.peak_media_bytes < 500_000
 
 
+def test_rows_in_the_engine_fit_into_its_kv_cache(make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[int] = []
+    submit = FakeEngine.submit
+
+    def counted(self: FakeEngine, engine_input: EngineInput) -> None:
+        submit(self, engine_input)
+        held.append(sum(one.tokens for one in self._waiting.values()))
+
+    monkeypatch.setattr(FakeEngine, "submit", counted)
+    generation = {"max_tokens": 1}
+    slow = {"seconds_per_reply": 0.1}
+    free = make_run(windows(24), script=slow, generation=generation)
+    assert go(free, ClipReader).summary.statuses == {"ok": 24}
+    shutil.rmtree(free.parent / "run")
+    most, held[:] = max(held), []
+    bounded = make_run(windows(24), script={**slow, "kv_tokens": 200}, generation=generation)
+    assert go(bounded, ClipReader).summary.statuses == {"ok": 24}
+    assert 81 < max(held) < 200 + 81 < most, "a row takes 81 tokens, shared ones among them"
+
+
+def test_a_starved_engine_gets_more_workers(make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 5)
+    fixed = go(make_run(windows(16), feed={"workers": 1}), Slow).feed
+    grown = go(make_run(windows(32)), Slow).feed
+    assert fixed is not None and fixed.workers == 1
+    assert grown is not None and grown.workers == 4, "begun with 3 of 5 cores, one is the engine's"
+
+
+def test_the_last_shard_is_split_into_clips(make_run: Make) -> None:
+    recipe = make_run(windows(80))
+    result = go(recipe, ClipReader)
+    sizes = [len(ids) for ids in read_shards(RunDir(result.results.parent)).ids.values()]
+    assert min(sizes[:4]) >= 14 and set(sizes[4:]) == {2} and sum(sizes) == 80
+
+
 def test_a_slow_decoder_is_named(make_run: Make) -> None:
     feed = go(make_run(windows(16), feed={"workers": 1}), Slow).feed
     assert feed is not None
@@ -95,9 +132,9 @@ def test_a_slow_decoder_is_named(make_run: Make) -> None:
 def test_a_slow_preparation_is_named(make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     original = FakePreparer.prepare
 
-    def slow(self: FakePreparer, requests: Sequence[Request], identity: str) -> Prepared:
+    def slow(self: FakePreparer, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
         time.sleep(0.5)
-        return original(self, requests, identity)
+        return original(self, requests, identities)
 
     monkeypatch.setattr(FakePreparer, "prepare", slow)
     feed = go(make_run(windows(16)[::2], feed={"prepare": "engine"}), ClipReader).feed

@@ -54,7 +54,7 @@ def test_it_reads_what_a_run_reads() -> None:
     family, processor = family_and_processor(str(TINY_MODEL), None, Path.cwd())
     shown = preview(CLIP, recipe, family, processor)
     assert processor["size"]["longest_edge"] == 25_165_824
-    assert shown.seen.frames.count == len(shown.pixels) == 16
+    assert shown.seen.videos[0].count == len(shown.pixels) == 16
     assert shown.seen.vision_tokens == shown.tokens.asked
 
 
@@ -78,3 +78,12 @@ def test_a_file_that_is_no_video_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_bytes(b"no video")
     result = vidpipe("frames", tmp_path / "a.mp4", "--model", "qwen3_vl")
     assert result.returncode == 2 and "a.mp4" in result.stderr
+
+
+def test_a_folder_of_pictures(tmp_path: Path) -> None:
+    for number in range(1, 13):
+        Image.new("RGB", (64, 48), (9 * number, 0, 0)).save(tmp_path / f"{number}.png")
+    arguments = ["frames", tmp_path, "--model", "qwen3_vl", "--json"]
+    document = json.loads(vidpipe(*arguments, "--frames-fps", "3").stdout)
+    assert document["frames"] == 8 and document["told_times_s"] == [index / 3 for index in document["indices"]]
+    assert vidpipe(*arguments).returncode == 2, "a folder without a rate is no video"

@@ -94,7 +94,7 @@ def test_each_clip_is_decoded_once(make_run: Make, monkeypatch: pytest.MonkeyPat
     original = Decoders.read
 
     def counting(self: Decoders, clip: Clip, place: Place) -> Future[PreparedClip | ClipInputs]:
-        decoded.append(clip.first.row.video)
+        decoded.append(clip.name)
         return original(self, clip, place)
 
     monkeypatch.setattr(Decoders, "read", counting)
@@ -107,9 +107,9 @@ def test_clips_are_prepared_where_the_recipe_says(make_run: Make, monkeypatch: p
     here: list[str] = []
     original = FakePreparer.prepare
 
-    def counting(self: FakePreparer, requests: Sequence[Request], identity: str) -> Prepared:
+    def counting(self: FakePreparer, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
         here.extend(request.id for request in requests)
-        return original(self, requests, identity)
+        return original(self, requests, identities)
 
     monkeypatch.setattr(FakePreparer, "prepare", counting)
     rows = rows_of(go(make_run(feed={"prepare": where})))
@@ -121,9 +121,9 @@ class Accidents(ClipReader):
     """Reads as always, but dies or hangs at clips of certain names, as native decoders do."""
 
     def read(self, clip: Clip) -> PreparedClip:
-        if clip.first.row.video == "segv.mp4":
+        if clip.name == "segv.mp4":
             os.kill(os.getpid(), signal.SIGSEGV)
-        if clip.first.row.video == "hang.mp4":
+        if clip.name == "hang.mp4":
             time.sleep(600)
         return super().read(clip)
 
@@ -287,6 +287,17 @@ def test_a_row_that_kills_the_engine_again_and_again_is_given_up(make_run: Make,
     assert found["r3"]["attempt"] == 2
     others = [row for row in found.values() if row["id"] != "r3"]
     assert len(others) == 7 and all(row["status"] == "ok" for row in others)
+
+
+def test_of_two_engines_only_the_dead_one_leaves_suspects(make_run: Make) -> None:
+    rows = [{"id": f"{clip}{i}", "video": f"{clip}.mp4", "question": "?"} for i in range(6) for clip in "ab"]
+    engine = {"name": "fake", "data_parallel": 2, "args": {"die_on": ["b3"], "seconds_per_reply": 0.02}}
+    watcher = Watcher()
+    found = rows_of(go(make_run(rows, engine=engine, retry={"attempts": 2}), watcher))
+    assert {name for name, row in found.items() if row["status"] != "ok"} == {"b3"}
+    assert found["b3"]["error_kind"] == "poison_row"
+    assert all(found[f"a{i}"]["attempt"] == 1 for i in range(6)), "the other engine finished what it had"
+    assert sum("starting it again" in state for state in watcher.states) == 2
 
 
 def test_an_engine_that_does_not_start(make_run: Make) -> None:

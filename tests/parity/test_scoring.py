@@ -14,8 +14,6 @@ from vidpipe.cli.trace_kinds import KINDS
 
 SCORING = GOLDEN / "scoring"
 FILES = sorted(SCORING.glob("*.json"))
-OTHERS = {"videomme_aggregate": {"lmms_eval_main", "lmms_eval_ov2_branch"}}
-"""Scorers of a file that vidpipe does not have."""
 
 
 def scoring_cases(path: Path) -> list[Case]:
@@ -46,8 +44,7 @@ def test_scorer(path: Path) -> None:
     outputs = traced(path.stem, cases)
     different = []
     for case in cases:
-        expected = {key: value for key, value in case.expected.items() if key not in OTHERS.get(path.stem, ())}
-        output = {key: value for key, value in outputs[case.id].items() if key in expected}
-        if not equal(output, expected):
-            different.append(f"{case.input!r}:\n{output}\n{expected}")
+        output = {key: value for key, value in outputs[case.id].items() if key in case.expected}
+        if not equal(output, case.expected):
+            different.append(f"{case.input!r}:\n{output}\n{case.expected}")
     assert not different, f"{len(different)} of {len(cases)}; first {different[0]}"

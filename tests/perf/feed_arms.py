@@ -25,7 +25,7 @@ from vidpipe.engine.registry import make_engine
 from vidpipe.engine.vllm_engine import VllmEngine
 from vidpipe.errors import MediaError
 from vidpipe.job.budget import ByteBudget, default_limit
-from vidpipe.job.decoders import Decoders, default_workers
+from vidpipe.job.decoders import Decoders
 from vidpipe.job.prepare import PreparedClip
 from vidpipe.job.prospect import Prospect, look_ahead
 from vidpipe.job.work import ClipInputs, prepare
@@ -68,7 +68,9 @@ def prospect_of(folder: Path, options: dict[str, Any], rows: str) -> Prospect:
 def ready_inputs(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
     """A: everything decoded and prepared beforehand, grouped; only the engine is measured."""
     prospect = prospect_of(folder, options, "grouped.jsonl")
-    engine = make_engine(prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location)
+    engine = make_engine(
+        prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location, prospect.most_media()
+    )
     assert isinstance(engine, VllmEngine)
     engine.start()
     inputs: list[EngineInput] = []
@@ -219,7 +221,7 @@ def whole(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
         "prepare_s_per_clip": feed.prepare_s / max(1, feed.clips),
         "transfer_s_per_clip": feed.transfer_s / max(1, feed.clips),
         "clips": feed.clips,
-        "workers": default_workers(prospect.recipe),
+        "workers": feed.workers,
         "peak_media_mib": feed.peak_media_bytes / 2**20,
         "prefix_hits": hits[0],
     }

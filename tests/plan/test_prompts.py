@@ -1,13 +1,15 @@
 import pytest
 
 from vidpipe.errors import RecipeError, RowError
-from vidpipe.manifest.row import Row
+from vidpipe.manifest.row import Medium, Row
 from vidpipe.plan.prompts import PromptTemplate, lettered, messages_for
+
+FIELDS = ("media", "question", "text", "options", "option_style", "system", "prefill", "messages")
 
 
 def row(**values: object) -> Row:
-    fields = {"index": 0, "line": 1, "id": "r", "video": "v", "values": values}
-    return Row(**{**fields, **{k: v for k, v in values.items() if k in ("question", "text", "options", "system")}})  # type: ignore[arg-type]
+    fields = {"index": 0, "line": 1, "id": "r", "media": (Medium("video", "v"),), "values": values}
+    return Row(**{**fields, **{k: v for k, v in values.items() if k in FIELDS}})  # type: ignore[arg-type]
 
 
 def test_question_and_options_without_a_template() -> None:
@@ -16,11 +18,11 @@ def test_question_and_options_without_a_template() -> None:
 
 
 def test_options_that_bring_letters_stay_as_they_are() -> None:
-    assert lettered(["A. x", "B. y"]) == ["A. x", "B. y"]
-    assert lettered(["(A) x", "(B) y"]) == ["(A) x", "(B) y"]
-    assert lettered(["B. x", "A. y"]) == ["A. B. x", "B. A. y"], "not in order: they are texts"
+    assert lettered(["A. x", "B. y"], "auto") == ["A. x", "B. y"]
+    assert lettered(["(A) x", "(B) y"], "auto") == ["(A) x", "(B) y"]
+    assert lettered(["B. x", "A. y"], "auto") == ["A. B. x", "B. A. y"], "not in order: they are texts"
     with pytest.raises(RowError) as caught:
-        lettered([str(i) for i in range(27)])
+        lettered([str(i) for i in range(27)], "auto")
     assert caught.value.kind == "bad_options"
 
 
@@ -41,9 +43,41 @@ def test_what_a_template_cannot_do() -> None:
         PromptTemplate("{{ 1 / 0 }}").user_text(row())
 
 
-def test_video_comes_before_the_text() -> None:
-    system, user = messages_for(row(), "What?", "Be brief.")
+def test_media_come_before_the_text() -> None:
+    template = PromptTemplate("{{ question }}")
+    system, user = messages_for(row(question="What?"), template, "Be brief.")
     assert system == {"role": "system", "content": "Be brief."}
-    assert [part["type"] for part in user["content"]] == ["video", "text"]
-    assert messages_for(row(system="Own."), "What?", "Be brief.")[0]["content"] == "Own."
-    assert len(messages_for(row(), "What?", None)) == 1
+    assert user["content"] == [{"type": "video"}, {"type": "text", "text": "What?"}]
+    assert messages_for(row(question="What?", system="Own."), template, "Be brief.")[0]["content"] == "Own."
+    assert len(messages_for(row(question="What?"), template, None)) == 1
+    media = (Medium("image", "i"), Medium("frames", "f"), Medium("video", "v"))
+    (user,) = messages_for(row(question="What?", media=media), template, None)
+    assert [part["type"] for part in user["content"]] == ["image", "video", "video", "text"]
+    (user,) = messages_for(row(question="What?", media=()), template, None)
+    assert user["content"] == [{"type": "text", "text": "What?"}]
+
+
+def test_a_prefill_is_the_assistants_open_turn() -> None:
+    turns = messages_for(row(question="What?", prefill="Best option:("), PromptTemplate(None), None)
+    assert turns[-1] == {"role": "assistant", "content": "Best option:("}
+
+
+def test_a_chat_of_its_own_is_taken_as_it_is() -> None:
+    own = ({"role": "user", "content": "Hi"},)
+    assert messages_for(row(messages=own, question="not asked"), PromptTemplate("{{ absent }}"), "Be brief.") == own
+
+
+@pytest.mark.parametrize(
+    ("style", "without", "within"),
+    [
+        (None, "A. left\nB. right", "left|right"),
+        ("auto", "A. left\nB. right", "A. left|B. right"),
+        ("dot", "A. left\nB. right", "A. left|B. right"),
+        ("paren", "(A) left\n(B) right", "(A) left|(B) right"),
+        ("as_is", "left\nright", "left|right"),
+    ],
+)
+def test_option_styles(style: str | None, without: str, within: str) -> None:
+    asked = row(question="Where?", options=("left", "right"), option_style=style)
+    assert PromptTemplate(None).user_text(asked) == f"Where?\n{without}", "without a template"
+    assert PromptTemplate("{{ options | join('|') }}").user_text(asked) == within, "a template letters them itself"

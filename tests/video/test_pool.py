@@ -262,3 +262,12 @@ def test_torch_may_be_half_imported_by_another_thread(monkeypatch: pytest.Monkey
 def test_longer_clips_get_more_time() -> None:
     assert default_time_limit_s(0) == 30
     assert default_time_limit_s(600) == 630
+
+
+def test_arrays_without_elements_arrive(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        for message in ([np.empty((0, 3), np.uint8)], [np.empty(0, np.float32), np.arange(3)]):
+            send(ours, message)
+            for sent, received in zip(message, receive(theirs), strict=True):
+                assert received.dtype == sent.dtype and np.array_equal(received, sent)

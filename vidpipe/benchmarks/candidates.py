@@ -1,8 +1,13 @@
-"""Letters as MMMU's evaluation reads them, of which EgoSchema and NExT-QA have variants. No random options."""
+"""EgoSchema and NExT-QA: letters as MMMU's evaluation reads them, in two variants. No random options."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+from vidpipe.benchmarks.multiple_choice import LETTERS, right_letter
+from vidpipe.benchmarks.profile import Profile, Question, Scored
+
+LMMS = "EvolvingLMMs-Lab/lmms-eval @75571cf, lmms_eval/tasks"
 
 
 def _padded(text: str) -> str:
@@ -50,3 +55,22 @@ def last_candidate(text: str, options: Sequence[str]) -> int | None:
             return max(found, key=lambda one: one[0])[1]
     content = _by_content(text, options)
     return max(content, key=lambda one: one[0])[1] if content else None
+
+
+def _by_candidate(read: Callable[[str, Sequence[str]], int | None]) -> Callable[[str, Question], Scored]:
+    def rule(text: str, question: Question) -> Scored:
+        place = read(text, question.options)
+        letter = None if place is None else LETTERS[place]
+        return Scored(float(letter == right_letter(question)), letter, parsed=letter is not None)
+
+    return rule
+
+
+EGOSCHEMA = Profile(
+    "egoschema.lmms_main",
+    1,
+    f"{LMMS}/egoschema/utils.py; no random options",
+    _by_candidate(first_candidate),
+    submission=lambda text, question: first_candidate(text, question.options),
+)
+NEXTQA = Profile("nextqa.lmms_main", 1, f"{LMMS}/nextqa/utils.py; no random options", _by_candidate(last_candidate))

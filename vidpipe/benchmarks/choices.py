@@ -53,12 +53,14 @@ def before_bracket(text: str) -> str:
 
 
 _PHRASES = tuple(
-    [f"{noun} is" for noun in ("answer", "correct option", "best option", "choice")]
+    [f"{before}answer is" for before in ("", "the ", "correct ", "the correct ", "best ", "the best ", "my ")]
+    + [f"{before}{kind} option is" for before in ("", "the ") for kind in ("correct", "best")]
+    + [f"{before}choice is" for before in ("", "the ", "correct ", "the correct ", "my ")]
     + ["i choose", "i select", "i pick"]
     + ["\uc635\uc158", "\uc815\ub2f5\uc740", "\ub2f5\uc740", "\ub2f5:"]
     + ["\u7b54\u6848\u662f", "\u7b54\u6848\u4e3a", "\u9009", "\u7b54\u3048\u306f"]
 )
-"""`the answer is` and the like all contain one of these and end where it ends."""
+"""Of each the first mention counts, so a longer one can stand behind the first `answer is`."""
 _FOLLOWERS = (("({})", 6), ("{}.", 5), ("{}:", 4), ("{})", 3), ("{} ", 2))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,8 @@ class Difference:
     """Rows on which B scores higher."""
     losses: int
     """Rows on which A scores higher."""
+    mcnemar_p: float | None
+    """McNemar's exact test; None where a row scored between 0 and 1."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +41,19 @@ class Comparison:
     only_b: int
     overall: Difference
     groups: tuple[Difference, ...]
+    types: tuple[Difference, ...]
+    """Each question type."""
     paired_t_p: float
     """Student's paired t over rows taken as independent, as lmms-eval prints it."""
-    mcnemar_p: float | None
-    """McNemar's exact test; None where a row can score between 0 and 1."""
     won: tuple[str, ...]
     """Ids on which B scores higher."""
     lost: tuple[str, ...]
 
 
-def compare(a: Predictions, b: Predictions, profile: Profile) -> Comparison:
-    """Join on the id and take differences.
+def compare(
+    a: Predictions, b: Predictions, profile: Profile, prepare: Callable[[str], str] | None = None
+) -> Comparison:
+    """Join on the id and take differences; `prepare` is a named step before scoring, of both runs.
 
     The standard error is that of the differences, clustered by clip: rows that both runs find
     hard take no part in it, which is why small differences can be seen at all.
@@ -66,25 +71,23 @@ def compare(a: Predictions, b: Predictions, profile: Profile) -> Comparison:
             )
     if not both:
         raise RecipeError(f"{a.source} and {b.source} have no row in common. Compare runs of one manifest.")
-    found_a, found_b = score_rows([row for row, _ in both], profile), score_rows([row for _, row in both], profile)
+    found_a = score_rows([row for row, _ in both], profile, prepare)
+    found_b = score_rows([row for _, row in both], profile, prepare)
     types = np.array([row.question.question_type for row in found_a.rows])
-    masks = {name: np.isin(types, kinds) for name, kinds in profile.groups.items()} or {
-        str(name): types == name for name in np.unique(types) if name
-    }
+    groups = {name: np.isin(types, kinds) for name, kinds in profile.groups.items()}
+    of_type = {str(name): types == name for name in np.unique(types) if name}
     everything = np.ones(len(types), bool)
     change = found_b.scores - found_a.scores
-    graded = np.isin(np.concatenate([found_a.scores, found_b.scores]), (0.0, 1.0))
-    overall = _difference("overall", found_a, found_b, everything)
     ids = [row.id for row in found_a.rows]
     return Comparison(
         profile,
         len(both),
         len(a.rows) - len(both),
         len(b.rows) - len(both),
-        overall,
-        tuple(_difference(name, found_a, found_b, mask) for name, mask in masks.items() if mask.any()),
+        _difference("overall", found_a, found_b, everything),
+        tuple(_difference(name, found_a, found_b, mask) for name, mask in groups.items() if mask.any()),
+        tuple(_difference(name, found_a, found_b, mask) for name, mask in of_type.items()),
         paired_t(found_b.scores.tolist(), found_a.scores.tolist()).p_value,
-        mcnemar_exact(overall.wins, overall.losses) if graded.all() else None,
         tuple(ids[place] for place in np.flatnonzero(change > 0)),
         tuple(ids[place] for place in np.flatnonzero(change < 0)),
     )
@@ -93,11 +96,14 @@ def compare(a: Predictions, b: Predictions, profile: Profile) -> Comparison:
 def _difference(name: str, a: ScoredRows, b: ScoredRows, mask: NDArray[np.bool_]) -> Difference:
     weights = a.weights[mask] / a.weights[mask].sum()
     before, after = a.scores[mask], b.scores[mask]
+    wins, losses = int((after > before).sum()), int((after < before).sum())
+    decided = np.isin(np.concatenate([before, after]), (0.0, 1.0)).all()
     return Difference(
         name,
         float(np.dot(weights, before)),
         float(np.dot(weights, after)),
         estimate(after - before, weights, a.strata[mask], a.clips[mask]),
-        int((after > before).sum()),
-        int((after < before).sum()),
+        wins,
+        losses,
+        mcnemar_exact(wins, losses) if decided else None,
     )

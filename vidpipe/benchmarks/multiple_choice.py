@@ -7,6 +7,7 @@ of the average, these profiles count them as wrong.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from vidpipe.benchmarks.choices import (
     LONGVIDEOBENCH_PREFIXES,
@@ -32,14 +33,21 @@ def right_letter(question: Question) -> str:
     Raises:
         ValueError: the answer is none of the options.
     """
-    answer = question.answer
-    if isinstance(answer, int):
-        return LETTERS[answer]
-    if answer in question.options:
+    answer, kind = question.answer, question.answer_type
+    if kind == "choice_index" or (kind is None and isinstance(answer, int)):
+        return _letter_at(answer)  # from CSV an index comes as text
+    if kind != "choice" and answer in question.options:
         return LETTERS[question.options.index(answer)]
     if isinstance(answer, str) and len(answer.strip()) == 1 and answer.strip().upper() in LETTERS:
         return answer.strip().upper()
     raise ValueError(f"answer {answer!r} is none of the options {list(question.options)}")
+
+
+def _letter_at(index: Any) -> str:
+    place = int(index)
+    if not 0 <= place < len(LETTERS):
+        raise ValueError(f"answer {index!r} is no index of an option, counted from 0")
+    return LETTERS[place]
 
 
 def by_letter(read: Callable[[str], str | None]) -> Callable[[str, Question], Scored]:

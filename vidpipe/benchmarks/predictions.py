@@ -25,6 +25,24 @@ class Prediction:
     cut: bool = False
     """Whether the reply was cut by the token limit."""
     categories: Mapping[str, str] = field(default_factory=dict)
+    set_id: str | None = None
+    """Rows of one set score together, where the profile says so."""
+    set_index: int = 0
+    """Place in the set."""
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How a run's recipe wants it scored; what the command line says goes before."""
+
+    scorer: str | None = None
+    """Profile of rows that name none."""
+    cluster_by: str | None = None
+    """Column whose equal values make rows depend on each other; None: the clip."""
+    breakdowns: tuple[str, ...] | None = None
+    """Categories and columns to report by; None: all categories."""
+    strip_reasoning: bool = False
+    """Take tagged reasoning out of replies first."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +55,8 @@ class Predictions:
     """Rows of the manifest; None where the file does not tell."""
     partial: bool = False
     """Whether rows are known to be missing."""
+    scoring: Scoring = Scoring()
+    """From the run's recipe."""
 
     @property
     def missing(self) -> int | None:

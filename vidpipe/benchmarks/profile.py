@@ -6,12 +6,12 @@ rules cannot be compared with anything. A profile is those rules under a name an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Question:
     """What a scorer may know of a row beside the reply."""
 
@@ -19,6 +19,14 @@ class Question:
     """Expected answer as the manifest has it."""
     question_type: str = ""
     options: tuple[str, ...] = ()
+    answer_type: str | None = None
+    """What the answer is, such as `choice_index`; None: its own type tells."""
+    answers: tuple[Any, ...] = ()
+    """Further answers that are right."""
+    text: str = ""
+    """The question, for the few rules that look into it."""
+    judgement: str | None = None
+    """What a judge model said about the reply; None: it was not asked."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,16 @@ class Scored:
 
 
 @dataclass(frozen=True)
+class Sets:
+    """Questions that score together."""
+
+    size: int
+    """Questions of a set; sets with fewer are no part of the score."""
+    rule: Callable[[Sequence[float], str, Mapping[str, str]], float]
+    """Scores of a set in its order, its question type and its categories, to the set's score from 0 to 1."""
+
+
+@dataclass(frozen=True)
 class Profile:
     """Named, versioned rules from replies to one number."""
 
@@ -46,4 +64,10 @@ class Profile:
     """Pure; raises ValueError for a question that it has no rule for."""
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Group -> question types. The headline is the plain mean over groups, a group the plain mean over its types.
-    Empty: the headline is the plain mean over rows."""
+    Empty: the headline is the plain mean over rows, or over sets."""
+    sets: Sets | None = None
+    """How rows of one `set_id` make one score; None: each row counts for itself."""
+    reads_text: bool = False
+    """Whether the rule looks into the question's text."""
+    submission: Callable[[str, Question], Any] | None = None
+    """A row's value in the file that the benchmark's server takes; None: the reply itself."""

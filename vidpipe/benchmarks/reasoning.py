@@ -21,3 +21,8 @@ def strip_reasoning(text: str, tags: Sequence[Sequence[str]] = THINK_TAGS) -> st
         if opening not in text and closing in text:
             text = text.rpartition(closing)[2]
     return text.strip()
+
+
+def is_cut_reasoning(text: str) -> bool:
+    """Whether the reply opens a tag of reasoning and never closes it: there is no answer behind it."""
+    return any(opening in text and closing not in text for opening, closing in THINK_TAGS)

@@ -12,20 +12,23 @@ if TYPE_CHECKING:
     from vidpipe.benchmarks.profile import Profile
 
 PROFILES: dict[str, str] = {
-    "activitynetqa.exact": "vidpipe.benchmarks.question_sets:ACTIVITYNETQA",
+    "activitynetqa.exact": "vidpipe.benchmarks.activitynetqa:EXACT",
+    "activitynetqa.judge": "vidpipe.benchmarks.activitynetqa:JUDGE",
+    "activitynetqa.judge_score": "vidpipe.benchmarks.activitynetqa:JUDGE_SCORE",
     "charades.lmms_main.miou": "vidpipe.benchmarks.grounding:PROFILES",
     "charades.lmms_main.r30": "vidpipe.benchmarks.grounding:PROFILES",
     "charades.lmms_main.r50": "vidpipe.benchmarks.grounding:PROFILES",
     "charades.lmms_main.r70": "vidpipe.benchmarks.grounding:PROFILES",
-    "egoschema.lmms_main": "vidpipe.benchmarks.question_sets:EGOSCHEMA",
+    "egoschema.lmms_main": "vidpipe.benchmarks.candidates:EGOSCHEMA",
     "jumpscore.ov2": "vidpipe.benchmarks.jumpscore:OV2",
     "longvideobench.lmms_main": "vidpipe.benchmarks.multiple_choice:LONGVIDEOBENCH_LMMS",
     "lvbench.ov2": "vidpipe.benchmarks.multiple_choice:LVBENCH_OV2",
     "mlvu.official": "vidpipe.benchmarks.multiple_choice:MLVU_OFFICIAL",
     "mvbench.lmms_main": "vidpipe.benchmarks.multiple_choice:MVBENCH_LMMS",
     "mvbench.official": "vidpipe.benchmarks.multiple_choice:MVBENCH_OFFICIAL",
-    "nextqa.lmms_main": "vidpipe.benchmarks.question_sets:NEXTQA",
+    "nextqa.lmms_main": "vidpipe.benchmarks.candidates:NEXTQA",
     "revsi.lmms_main": "vidpipe.benchmarks.revsi:LMMS_MAIN",
+    "tempcompass.judge": "vidpipe.benchmarks.tempcompass:JUDGE",
     "tempcompass.rules": "vidpipe.benchmarks.tempcompass:RULES",
     "timelens.lmms_main.miou": "vidpipe.benchmarks.grounding:PROFILES",
     "timelens.lmms_main.r30": "vidpipe.benchmarks.grounding:PROFILES",
@@ -35,24 +38,33 @@ PROFILES: dict[str, str] = {
     "videomme.lmms_main": "vidpipe.benchmarks.multiple_choice:VIDEOMME_LMMS",
     "videomme.official": "vidpipe.benchmarks.multiple_choice:VIDEOMME_OFFICIAL",
     "videomme.ov2": "vidpipe.benchmarks.multiple_choice:VIDEOMME_OV2",
-    "videomme_v2.rows": "vidpipe.benchmarks.question_sets:VIDEOMME_V2",
+    "videomme_v2.ov2": "vidpipe.benchmarks.videomme_v2:OV2",
+    "videomme_v2.rows": "vidpipe.benchmarks.videomme_v2:ROWS",
     "vsi.lenient": "vidpipe.benchmarks.vsi:LENIENT",
     "vsi.lmms_main": "vidpipe.benchmarks.vsi:LMMS_MAIN",
     "vsi.official": "vidpipe.benchmarks.vsi:OFFICIAL",
     "vsi.vlmevalkit": "vidpipe.benchmarks.vsi:VLMEVALKIT",
 }
 """Profile -> `module:object`; the object is the profile, or has it under its name."""
-IMPORTERS: dict[str, str] = {
-    "egoschema": "vidpipe.benchmarks.importers.egoschema",
-    "longvideobench": "vidpipe.benchmarks.importers.longvideobench",
-    "mlvu": "vidpipe.benchmarks.importers.mlvu",
-    "mvbench": "vidpipe.benchmarks.importers.mvbench",
-    "revsi": "vidpipe.benchmarks.importers.revsi",
-    "timelens": "vidpipe.benchmarks.importers.timelens",
-    "videomme": "vidpipe.benchmarks.importers.videomme",
-    "vsi": "vidpipe.benchmarks.importers.vsi",
-}
-"""Benchmark -> module that has its `IMPORTER`."""
+IMPORTERS: tuple[str, ...] = (
+    "activitynetqa",
+    "charades",
+    "egoschema",
+    "jumpscore",
+    "longvideobench",
+    "lvbench",
+    "mlvu",
+    "mvbench",
+    "nextqa",
+    "revsi",
+    "tempcompass",
+    "timelens",
+    "videoeval_pro",
+    "videomme",
+    "videomme_v2",
+    "vsi",
+)
+"""Benchmarks, each a module of `vidpipe.benchmarks.importers` that has its `IMPORTER`."""
 
 
 def get_profile(name: str) -> Profile:
@@ -77,5 +89,5 @@ def get_importer(name: str) -> Importer:
     """
     if name not in IMPORTERS:
         raise CapabilityError(f"benchmark {name!r} is not known. Choose one of: {', '.join(IMPORTERS)}.")
-    importer: Importer = import_module(IMPORTERS[name]).IMPORTER
+    importer: Importer = import_module(f"vidpipe.benchmarks.importers.{name}").IMPORTER
     return importer

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from vidpipe.benchmarks.predictions import Prediction, Predictions
 from vidpipe.benchmarks.profile import Profile, Scored
+from vidpipe.benchmarks.reasoning import is_cut_reasoning
+from vidpipe.benchmarks.sets import in_sets
 from vidpipe.benchmarks.uncertainty import Codes, Estimate, Floats, bootstrap, estimate
 from vidpipe.errors import RecipeError
 
@@ -49,6 +51,10 @@ class Table:
     """Rows without an expected answer."""
     cut: int
     """Replies that the token limit cut."""
+    cut_reasoning: int
+    """Of these, replies that end inside their reasoning, before any answer."""
+    incomplete_sets: int
+    """Sets with rows missing, which are no part of the score."""
     bootstrap_95: tuple[float, float] | None = None
 
 
@@ -57,6 +63,7 @@ class ScoredRows:
     """Rows of one profile with their scores, and the weights that make the headline."""
 
     rows: list[Prediction]
+    """Of a profile with sets: one for each set, its last row under the set's id."""
     scored: list[Scored]
     scores: Floats
     weights: Floats
@@ -66,6 +73,7 @@ class ScoredRows:
     """Replies in which nothing was found."""
     failed: Mask
     """Rows without a reply."""
+    incomplete_sets: int = 0
 
 
 def numbered(values: Iterable[str]) -> tuple[list[str], Codes]:
@@ -95,13 +103,18 @@ def score_rows(rows: Sequence[Prediction], profile: Profile, prepare: Callable[[
     known: dict[Any, Scored] = {}  # replies are short and repeat: a million rows hold few different ones
     scored = []
     for row in kept:
-        question = row.question
-        key = (row.text, repr(question.answer), question.question_type, question.options)
+        asked = row.question
+        key = (row.text, repr(asked.answer), asked.question_type, asked.options, asked.judgement)
+        if profile.reads_text:
+            key = (*key, asked.text)  # type: ignore[assignment]
         if (found := known.get(key)) is None:
             found = known[key] = _score(row, profile, prepare)
         scored.append(found)
-    strata, weights = _weights([row.question.question_type for row in kept], profile)
+    incomplete = 0
     failed = np.array([row.text is None for row in kept])
+    if profile.sets:
+        kept, scored, failed, incomplete = in_sets(kept, scored, profile)
+    strata, weights = _weights([row.question.question_type for row in kept], profile)
     return ScoredRows(
         kept,
         scored,
@@ -111,6 +124,7 @@ def score_rows(rows: Sequence[Prediction], profile: Profile, prepare: Callable[[
         numbered(row.clip for row in kept)[1],
         ~failed & np.array([not one.parsed for one in scored]),
         failed,
+        incomplete,
     )
 
 
@@ -161,12 +175,14 @@ def make_table(
         line(found, "overall", np.ones(len(of_type), bool), found.weights),
         tuple(_part(found, name, mask) for name, mask in groups.items() if mask.any()),
         tuple(_part(found, name, of_type == place) for place, name in enumerate(types) if name),
-        _breakdowns(found),
+        _breakdowns(found, predictions.scoring.breakdowns),
         missing_types,
         missing_rows,
-        bool(missing_types or missing_rows or predictions.partial),
-        len(rows) - len(found.rows),
-        sum(row.cut for row in found.rows),
+        bool(missing_types or missing_rows or predictions.partial or found.incomplete_sets),
+        sum(row.question.answer is None for row in rows),
+        sum(row.cut for row in rows),
+        sum(row.cut and is_cut_reasoning(row.text or "") for row in rows),
+        found.incomplete_sets,
         bootstrap(found.scores, found.weights, found.strata, found.clips) if with_bootstrap else None,
     )
     return table, found
@@ -184,12 +200,12 @@ def _part(found: ScoredRows, name: str, mask: Mask) -> Line:
     return line(found, name, mask, found.weights)
 
 
-def _breakdowns(found: ScoredRows) -> dict[str, tuple[Line, ...]]:
-    """Plain means over rows by each category's values."""
+def _breakdowns(found: ScoredRows, wanted: tuple[str, ...] | None) -> dict[str, tuple[Line, ...]]:
+    """Plain means over rows (or sets) by each category's values."""
     rows = len(found.rows)
     flat = replace(found, weights=np.full(rows, 1 / rows), strata=np.zeros(rows, np.int64))
     lines = {}
-    for name in sorted({name for row in found.rows for name in row.categories}):
+    for name in wanted if wanted is not None else sorted({name for row in found.rows for name in row.categories}):
         values, of_value = numbered(str(row.categories.get(name, "")) for row in found.rows)
         lines[name] = tuple(line(flat, value, of_value == place, flat.weights) for place, value in enumerate(values))
     return lines

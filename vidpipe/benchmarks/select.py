@@ -10,21 +10,22 @@ from vidpipe.errors import RecipeError
 
 
 def rows_by_profile(predictions: Predictions, asked: Sequence[str]) -> dict[str, list[Prediction]]:
-    """The asked profiles over all rows, or else each profile that the manifest names over its rows.
+    """The asked profiles over all rows, or else each profile that rows, or for them the recipe, name.
 
     Raises:
-        RecipeError: neither the caller nor the rows name one.
+        RecipeError: nobody names one.
     """
     if asked:
         return dict.fromkeys(asked, predictions.rows)
     rows: dict[str, list[Prediction]] = {}
     for row in predictions.rows:
-        if row.scorer is None:
+        scorer = row.scorer or predictions.scoring.scorer
+        if scorer is None:
             raise RecipeError(
-                f"{predictions.source}: row {row.id!r} names no scorer. Type --profile NAME; there are: "
-                f"{', '.join(PROFILES)}."
+                f"{predictions.source}: neither row {row.id!r} nor a recipe names a scorer. Type --profile NAME; "
+                f"there are: {', '.join(PROFILES)}."
             )
-        rows.setdefault(row.scorer, []).append(row)
+        rows.setdefault(scorer, []).append(row)
     if not rows:
         raise RecipeError(f"{predictions.source} holds no rows; nothing can be scored.")
     return rows

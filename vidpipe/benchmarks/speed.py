@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from vidpipe.record.run_dir import RunDir
+from vidpipe.record.run_dir import FEED_FILES, RunDir
 
 STAGES = ("decode", "prepare", "queue", "engine")
 
@@ -25,8 +25,9 @@ class Speed:
     vision_asked: float | None = None
     vision_kept: float | None = None
     elapsed_s: float | None = None
-    """From the start of the run to its last finished shard, pauses included."""
+    """Seconds of all processes together, each from its engine's first start to its end."""
     rows_per_s: float | None = None
+    """Rows a second of a process while its engine was up."""
 
 
 def read_speed(path: Path) -> Speed:
@@ -41,7 +42,7 @@ def read_speed(path: Path) -> Speed:
     def mean(column: str) -> float | None:
         return pc.mean(table[column]).as_py() if column in table.column_names else None
 
-    elapsed_s = _elapsed_s(path) if path.is_dir() else None
+    elapsed_s, rows_per_s = _feed(path) if path.is_dir() else (None, None)
     return Speed(
         {stage: mean(f"seconds.{stage}") for stage in STAGES},
         mean("tokens_in"),
@@ -49,12 +50,14 @@ def read_speed(path: Path) -> Speed:
         mean("vision_tokens.asked"),
         mean("vision_tokens.kept"),
         elapsed_s,
-        table.num_rows / elapsed_s if elapsed_s else None,
+        rows_per_s,
     )
 
 
-def _elapsed_s(folder: Path) -> float | None:
-    run_dir = RunDir(folder)
-    run = run_dir.read_run()
-    done = [run_dir.done_file(shard).stat().st_mtime for shard in run_dir.done_shards()]
-    return max(done) - datetime.fromisoformat(run["started"]).timestamp() if run and done else None
+def _feed(folder: Path) -> tuple[float | None, float | None]:
+    """Seconds of the run's processes together, and rows a second of each once its engine was up."""
+    reports = [json.loads(path.read_text()) for path in sorted(folder.glob(FEED_FILES))]
+    elapsed_s = sum(report["wall_s"] for report in reports)
+    busy_s = elapsed_s - sum(report["idle_s"].get("start", 0.0) for report in reports)
+    rows = sum(report["rows"] for report in reports)
+    return elapsed_s or None, rows / busy_s if busy_s > 0 else None

@@ -80,20 +80,33 @@ def judged_caption(reply: str, answer: str) -> int:
     return int(picked.split(". ")[0] == answer.split(". ", maxsplit=1)[0] and options == 1)
 
 
-def _rule(text: str, question: Question) -> Scored:
-    answer = str(question.answer)
-    if question.question_type == "yes_no":
+def _by_rules(text: str, question: Question) -> Scored:
+    answer, task = str(question.answer), question.question_type
+    if task == "yes_no":
         word = yes_no(text)
         return Scored(float(word == answer.lower()), word, parsed=word is not None)
-    if question.question_type not in ("multi-choice", "multi_choice"):
-        raise ValueError(f"question_type {question.question_type!r} needs the question's text or a judge")
-    right = choice(text, answer)
+    if task in ("multi-choice", "multi_choice"):
+        right = choice(text, answer)
+    elif task == "caption_matching":
+        right = matching(text, question.text, answer)
+    else:
+        raise ValueError(f"question_type {task!r} has no rules; there are multi-choice, yes_no and caption_matching")
     return Scored(float(right or False), text, parsed=right is not None)
 
 
-RULES = Profile(
-    "tempcompass.rules",
-    1,
-    "EvolvingLMMs-Lab/lmms-eval @75571cf, lmms_eval/tasks/tempcompass/utils.py, the rules before the judge",
-    _rule,
+def _with_judge(text: str, question: Question) -> Scored:
+    """The rules, and for what they do not match the judge's reply."""
+    scored = _by_rules(text, question)
+    if scored.parsed or question.judgement is None:
+        return scored
+    try:
+        return Scored(float(judged(question.judgement)), question.judgement)
+    except ValueError:
+        return scored
+
+
+SOURCE = "EvolvingLMMs-Lab/lmms-eval @75571cf, lmms_eval/tasks/tempcompass/utils.py"
+RULES = Profile("tempcompass.rules", 1, f"{SOURCE}, the rules before the judge", _by_rules, reads_text=True)
+JUDGE = Profile(
+    "tempcompass.judge", 1, f"{SOURCE}, the rules, and a judge's reply where none matches", _with_judge, reads_text=True
 )

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Z_95 = NormalDist().inv_cdf(0.975)
+Z_POWER = NormalDist().inv_cdf(0.8)
 BOOTSTRAP_DRAWS = 2000
 
 
@@ -35,6 +36,19 @@ class Estimate:
     def interval(self) -> tuple[float, float] | None:
         """95 % interval, by the normal approximation; it may reach beyond 0 and 1."""
         return None if self.stderr is None else (self.value - Z_95 * self.stderr, self.value + Z_95 * self.stderr)
+
+
+def clips_to_see(difference: float, found: Estimate) -> int | None:
+    """Clips with which a difference of that size shows in four of five comparisons, at the 5 % level.
+
+    From the standard error of a difference over `found.clips` clips, which falls with the square root of their number
+    (Miller, arXiv:2411.00640, section 5). Two runs whose scores on a clip correlate by a half have the
+    difference's standard error equal to one run's own, so that a single run's serves for planning.
+    None where nothing is known of how clips differ.
+    """
+    if found.stderr is None:
+        return None
+    return max(2, math.ceil(found.clips * ((Z_95 + Z_POWER) * found.stderr / difference) ** 2))
 
 
 def estimate(scores: Floats, weights: Floats, strata: Codes, clips: Codes) -> Estimate:

@@ -8,7 +8,9 @@ from typing import Any
 
 import yaml
 
-from vidpipe.benchmarks.importer import Imported, Importer
+from vidpipe.benchmarks.import_rows import Imported
+from vidpipe.benchmarks.importer import Importer
+from vidpipe.benchmarks.settings import Setting
 from vidpipe.benchmarks.source import Source
 
 MODEL = "Qwen/Qwen3-VL-8B-Instruct"
@@ -27,9 +29,24 @@ _Dumper.add_representer(str, _text)
 
 
 def write_benchmark(
-    folder: Path, importer: Importer, source: Source, imported: Imported, media_root: Path, subset: str | None
+    folder: Path,
+    importer: Importer,
+    source: Source,
+    imported: Imported,
+    media_root: Path,
+    subset: str | None = None,
+    setting: Setting | None = None,
 ) -> Path:
     """Write `rows.jsonl` and `recipe.yaml`; the same input gives the same bytes.
+
+    Args:
+        folder: Where they go.
+        importer: The benchmark's.
+        source: The published files.
+        imported: Their rows.
+        media_root: Where the videos lie.
+        subset: Name of the published part that the rows are.
+        setting: Published setting to write into the recipe.
 
     Returns:
         The recipe's path.
@@ -39,20 +56,33 @@ def write_benchmark(
     (folder / "rows.jsonl").write_text("".join(lines), encoding="utf-8")
     part = f", part {subset}" if subset else ""
     counts = ", ".join(f"{name} {count}" for name, count in imported.question_types.items())
+    setting = setting or Setting(MODEL)
+    notes = [
+        f"{importer.name}{part}: {len(imported.rows)} of {imported.source_rows} rows ({counts}).",
+        f"Source: {source.path.name}, sha256 {source.sha256}.",
+        f"Prompt: {setting.source if setting.prompt else importer.prompt_source}.",
+    ]
+    if setting.source:
+        published = f"; published: {setting.published}" if setting.published else ""
+        notes.append(f"Setting: {setting.source}{published}.")
     recipe: dict[str, Any] = {
-        "description": f"{importer.name}{part}: {len(imported.rows)} of {imported.source_rows} rows ({counts}).\n"
-        f"Source: {source.path.name}, sha256 {source.sha256}.\n"
-        f"Prompt: {importer.prompt_source}.\n"
-        f"Scorer: {importer.profile}.\n",
+        "description": "".join(f"{note}\n" for note in notes),
         "manifest": "rows.jsonl",
         "media_root": str(media_root.resolve()),
-        "model": {"path": MODEL},
+        "model": {"path": setting.model},
+        "sampling": dict(setting.sampling),
+        "overrides": [dict(override) for override in setting.overrides],
+        "engine": dict(setting.engine),
         "generation": {"max_tokens": importer.max_tokens, "temperature": 0},
-        "prompt": importer.prompt,
+        "system": setting.system,
+        "prompt": setting.prompt or importer.prompt,
+        "scorer": setting.scorer or importer.profile,
     }
+    recipe = {key: value for key, value in recipe.items() if value}
     path = folder / "recipe.yaml"
     text = yaml.dump(recipe, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
     path.write_text(
-        "# Written by vidpipe import; put your model's path and its sampling in.\n" + text, encoding="utf-8"
+        "# Written by vidpipe import; put your model's path in, and its sampling where none was published.\n" + text,
+        encoding="utf-8",
     )
     return path

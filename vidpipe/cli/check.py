@@ -23,10 +23,11 @@ def check(
     themselves only); 2 the run would be refused.
     """
     from vidpipe.cli.documents import CheckDocument, FaultDocument
-    from vidpipe.cli.recipe_options import recipe_from
+    from vidpipe.cli.recipe_options import recipe_from, warn_of_budget
     from vidpipe.job.prospect import look_ahead
 
     prospect = look_ahead(recipe_from(target, prompt, assignments or []))
+    warn_of_budget(prospect)
     faults = prospect.manifest.faults
     refused = any(fault.refuses_manifest for fault in faults)
     if not refused:  # values that only the recipe can judge: templates, sampling, generation

@@ -14,10 +14,12 @@ class ImportDocument(Document):
     """Name of the importer."""
     subset: str | None
     """Published part that was taken; null: the whole file."""
+    setting: str | None
+    """Published setting that the recipe has; null: sampling is to be filled in."""
     source: str
-    """The published file as given."""
+    """The published file or folder as given."""
     source_sha256: str
-    """Of its bytes, in hexadecimal."""
+    """Of its bytes in hexadecimal; of a folder, of its files' hashes and names."""
     source_rows: int
     """Records in it."""
     rows: int
@@ -26,10 +28,12 @@ class ImportDocument(Document):
     """Written rows by question type."""
     missing_videos: list[str]
     """Videos that are not under the media root; their rows are written all the same."""
+    missing_subtitles: list[str]
+    """Subtitle files that --subtitles asked for and that are not there; their rows have none."""
     recipe: str
     """The recipe that was written; the manifest lies beside it."""
     profile: str
-    """Scorer profile of the rows."""
+    """Scorer profile in the recipe."""
 
 
 class ScoreLine(Document):
@@ -49,6 +53,8 @@ class ScoreLine(Document):
     """95 % interval, score +- 1.96 standard errors."""
     unparsed: int
     """Replies in which the profile found no answer: wrong."""
+    format_failures: float
+    """Percent of the rows that are unparsed."""
     failed: int
     """Rows without a reply: wrong."""
 
@@ -64,6 +70,8 @@ class TableDocument(Document):
     """Where the rules come from."""
     scale: Literal["percent"]
     """Of every score here."""
+    unit: Literal["rows", "sets"]
+    """What counts once: `rows` of every line here are these."""
     partial: bool
     """Rows or question types are missing: `overall` is no result of the benchmark."""
     missing_types: list[str]
@@ -72,8 +80,15 @@ class TableDocument(Document):
     """Rows without an expected answer."""
     cut: int
     """Replies that the token limit cut."""
+    cut_reasoning: int
+    """Of these, replies that end inside their reasoning, before any answer."""
+    incomplete_sets: int
+    """Sets of questions with rows missing: no part of the score."""
     overall: ScoreLine
     """The headline, as the profile averages."""
+    clips_for_one_point: int | None
+    """Clips with which a paired comparison sees a difference of one point in four of five cases at the 5 % level,
+    where scores on a clip correlate by a half; null with fewer than two clips."""
     bootstrap_95: tuple[float, float] | None
     """With --bootstrap: percentile interval of the headline over resampled clips."""
     groups: list[ScoreLine]
@@ -95,8 +110,10 @@ class ScoreDocument(Document):
     """Rows of the manifest without a record; null where the file does not tell."""
     strip_reasoning: bool
     """Whether tagged reasoning was taken out before scoring."""
+    judge: str | None
+    """File of a judge model's replies; null: none was given."""
     tables: list[TableDocument]
-    """One for each profile."""
+    """One for each profile; none where --submission found all labels hidden."""
 
 
 class DifferenceDocument(Document):
@@ -122,6 +139,8 @@ class DifferenceDocument(Document):
     """Rows on which B scores higher."""
     losses: int
     """Rows on which A scores higher."""
+    mcnemar_p: float | None
+    """p value of McNemar's exact test; null where a row scored between 0 and 1."""
 
 
 class SpeedDocument(Document):
@@ -138,9 +157,9 @@ class SpeedDocument(Document):
     vision_kept: float | None
     """Mean vision tokens in the prompt."""
     elapsed_s: float | None
-    """From the run's start to its last finished shard, pauses included."""
+    """Seconds of the run's processes together, each from its engine's first start to its end."""
     rows_per_s: float | None
-    """Rows over that time."""
+    """Rows a second of a process while its engine was up."""
 
 
 class CompareDocument(Document):
@@ -162,12 +181,16 @@ class CompareDocument(Document):
     """Rows that only B has; they take no part."""
     overall: DifferenceDocument
     """Of the headline."""
+    clips_for_one_point: int | None
+    """Clips with which this comparison would see one point in four of five cases at the 5 % level."""
     groups: list[DifferenceDocument]
-    """Of its parts."""
+    """Of its parts; empty where the headline is the mean over rows."""
+    types: list[DifferenceDocument]
+    """Of each question type."""
     paired_t_p: float | None
     """p value of Student's paired t, rows taken as independent."""
-    mcnemar_p: float | None
-    """p value of McNemar's exact test; null where rows score between 0 and 1."""
+    strip_reasoning: bool
+    """Whether tagged reasoning was taken out of both runs' replies before scoring."""
     won: list[str]
     """Ids on which B scores higher."""
     lost: list[str]

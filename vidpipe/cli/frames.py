@@ -16,10 +16,13 @@ PIXEL_SCORES = "scores from pixels, not from the model's encoder: which tokens g
 
 
 def frames(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A video file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE|FOLDER", help="A video file, or a folder of pictures.")],
     model: Annotated[str, typer.Option("--model", metavar="M", help="A family's name, or a checkpoint.")],
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="sampling.* and pruning.* as in a recipe.")
+    ] = None,
+    frames_fps: Annotated[
+        float | None, typer.Option("--frames-fps", min=0.001, help="A folder's pictures a second.")
     ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="SHEET.png", help="Contact sheet.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
@@ -37,7 +40,7 @@ def frames(
         raw, assignments or [], text="", folder=Path.cwd(), name=file.stem, source="command line"
     ).recipe
     family, processor = family_and_processor(model, recipe.model.family, Path.cwd())
-    shown = preview(file, recipe, family, processor)
+    shown = preview(file, recipe, family, processor, frames_fps)
     if output is not None:
         _write_sheet(shown, file, output)
     document = _document(shown, file, output, recipe.pruning.model_dump() if recipe.pruning else None)
@@ -50,7 +53,8 @@ def frames(
 def _document(shown: Preview, file: Path, sheet: Path | None, pruning: dict[str, object] | None) -> FramesDocument:
     from vidpipe.cli.documents import FramesDocument, PromptPiece, PrunedDocument, TokensDocument
 
-    seen = shown.seen
+    (seen,), media = shown.seen.videos, shown.seen.media
+    assert media is not None
     pruned = None
     if pruning is not None and shown.kept_cells is not None:
         kept = shown.kept_cells.sum(axis=(1, 2)).tolist()
@@ -60,12 +64,12 @@ def _document(shown: Preview, file: Path, sheet: Path | None, pruning: dict[str,
         file=str(file),
         family=shown.family.name,
         sampling=shown.sampling.model_dump(),
-        outcome=seen.media.outcome,
-        frames_missing=seen.media.frames_missing,
-        notes=seen.media.notes,
-        frames=seen.frames.count,
-        indices=seen.frames.indices,
-        times_s=seen.frames.times_s,
+        outcome=media.outcome,
+        frames_missing=media.frames_missing,
+        notes=media.notes,
+        frames=seen.count,
+        indices=seen.indices,
+        times_s=seen.times_s,
         told_times_s=shown.told_s,
         times_in=shown.family.times_in,
         time_texts=shown.time_texts,
@@ -83,7 +87,7 @@ def _write_sheet(shown: Preview, file: Path, output: Path) -> None:
     from vidpipe.errors import RecipeError
     from vidpipe.report.sheet import Tile, draw_sheet
 
-    seen, (width, height) = shown.seen.frames, shown.layout.size_wh
+    seen, (width, height) = shown.seen.videos[0], shown.layout.size_wh
     heading = [
         f"{file.name} as {shown.family.name} sees it: {seen.count} frames of {width}x{height}, "
         f"{shown.tokens.kept} of {shown.tokens.asked} vision tokens"

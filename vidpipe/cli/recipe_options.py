@@ -5,10 +5,15 @@ from __future__ import annotations
 import copy
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from vidpipe.errors import RecipeError
 from vidpipe.recipe.load import LoadedRecipe, build_recipe, load_recipe
+
+if TYPE_CHECKING:
+    from vidpipe.job.prospect import Prospect
 
 DEMO_MODEL = Path(__file__).resolve().parents[2] / "data" / "tiny-qwen3vl"
 RECIPE_SUFFIXES = (".yaml", ".yml")
@@ -41,6 +46,15 @@ def recipe_from(target: Path, prompt: str | None, assignments: list[str]) -> Loa
 def default_run_dir(loaded: LoadedRecipe) -> Path:
     """`runs/<recipe name>`, in the folder that the command is typed in."""
     return Path("runs") / loaded.name
+
+
+def warn_of_budget(prospect: Prospect) -> None:
+    """Say on standard error that a reasoning model has too few tokens to come to its answers."""
+    from vidpipe.engine.reasoning import budget_warning
+
+    warning = budget_warning(prospect.checkpoint.location, prospect.recipe.generation.max_tokens)
+    if warning:
+        typer.echo(warning, err=True)
 
 
 def _as_yaml(raw: dict[str, Any], assignments: list[str]) -> str:

@@ -36,13 +36,14 @@ def run(
     recipe, manifest or arguments; 3 the engine failed; 75 interrupted, type it again.
     """
     from vidpipe.cli.display import make_display
-    from vidpipe.cli.recipe_options import default_run_dir, recipe_from
+    from vidpipe.cli.recipe_options import default_run_dir, recipe_from, warn_of_budget
     from vidpipe.cli.terminal import own_terminal
     from vidpipe.job.prospect import look_ahead
     from vidpipe.job.run import run as run_job
 
     share = _share(shard)
     prospect = look_ahead(recipe_from(target, prompt, assignments or []))
+    warn_of_budget(prospect)
     with own_terminal() as terminal:
         display = make_display(terminal)
         path = run_dir or default_run_dir(prospect.loaded)

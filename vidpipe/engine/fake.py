@@ -13,7 +13,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from pydantic import Field
 
 from vidpipe.engine.interface import (
@@ -22,6 +21,7 @@ from vidpipe.engine.interface import (
     Demands,
     EngineInput,
     Prepared,
+    Refusal,
     Reply,
     Request,
     WantedGraphs,
@@ -63,24 +63,26 @@ class Script(Section):
     """Time that `start` takes."""
     batch_rows: int = 32
     """See `Engine.batch_rows`."""
+    kv_tokens: int | None = None
+    """See `Engine.kv_tokens`."""
 
 
 class FakePreparer:
-    """The payload of an input is its prompt, and the clip's pixels as they are."""
+    """The payload of an input is its prompt, and the pixels of its media as they are."""
 
     def warm_up(self) -> None:
         """See `Preparer.warm_up`."""
 
-    def prepare(self, requests: Sequence[Request], identity: str) -> Prepared:
+    def prepare(self, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
         """See `Preparer.prepare`."""
-        video = requests[0].video
-        pixels = np.empty(0, np.uint8) if video is None else video.pixels
+        pixels = tuple(medium.pixels for medium in requests[0].media)
         prompts = [json.dumps(request.messages).encode() for request in requests]
+        clip = " ".join(identities)
         inputs = (
-            EngineInput(request.id, request.generation, len(prompt), (prompt, pixels))
+            EngineInput(request.id, request.generation, len(prompt), (prompt, pixels), clip=clip)
             for request, prompt in zip(requests, prompts, strict=True)
         )
-        return Prepared(tuple(inputs), pixels.nbytes)
+        return Prepared(tuple(inputs), sum(medium.nbytes for medium in pixels))
 
 
 class FakeEngine:
@@ -95,7 +97,8 @@ class FakeEngine:
         self._waiting: dict[str, EngineInput] = {}
         self._order = list(self._script.order)
         self._last: dict[str, Reply] = {}
-        self.batch_rows = self._script.batch_rows
+        self.batch_rows, self.kv_tokens = self._script.batch_rows, self._script.kv_tokens
+        self._refusals: list[Reply | Refusal] = []
         self.steps = 0
         self._media: set[str] = set()
 
@@ -110,17 +113,23 @@ class FakeEngine:
         self._raise_if_dead()
         if engine_input.id in self._script.refuse:
             kind: Any = self._script.refuse[engine_input.id]
-            raise RowError(kind, f"the script refuses {engine_input.id}")
+            self._refusals.append(Refusal(engine_input.id, RowError(kind, f"the script refuses {engine_input.id}")))
+            return
         if self._script.refuse_same_media:
-            media = hashlib.sha256(engine_input.payload[1]).hexdigest()
+            media = hashlib.sha256(b"".join(engine_input.payload[1])).hexdigest()
             if media in self._media:
-                raise RowError("bad_value", "AssertionError: a cached item is missing")
+                error = RowError("bad_value", "AssertionError: a cached item is missing")
+                self._refusals.append(Refusal(engine_input.id, error))
+                return
             self._media.add(media)
         self._waiting[engine_input.id] = engine_input
 
-    def poll(self) -> list[Reply]:
+    def poll(self) -> list[Reply | Refusal]:
         """See `Engine.poll`: one reply a call."""
         self._raise_if_dead()
+        if self._refusals:
+            refusals, self._refusals = self._refusals, []
+            return refusals
         if self._script.hang_after is not None and self.steps >= self._script.hang_after:
             self._hang()
         while self._order and self._order[0] in self._last:

@@ -31,6 +31,41 @@ class Video:
     """The family's `slot_word`."""
     vision_word: str
     """The family's `vision_word`."""
+    texts_behind: tuple[str, ...] = ()
+    """Plain text behind each of the places that hold vision tokens, in order; empty: nothing is put in between."""
+
+    @property
+    def modality(self) -> Literal["video"]:
+        """As what the engine takes it, and the type of its mark in the messages."""
+        return "video"
+
+
+@dataclass(frozen=True)
+class Image:
+    """A still image for the engine."""
+
+    pixels: npt.NDArray[np.uint8]
+    """[height, width, 3], RGB."""
+    word: str
+    """The word of the family's `ImageRules`."""
+
+    @property
+    def modality(self) -> Literal["image"]:
+        """As what the engine takes it, and the type of its mark in the messages."""
+        return "image"
+
+    @property
+    def slot_word(self) -> str:
+        """Control word that the chat template writes where the image belongs."""
+        return self.word
+
+    @property
+    def vision_word(self) -> str:
+        """Control word that each vision token is in the finished prompt."""
+        return self.word
+
+
+Medium = Video | Image
 
 
 @dataclass(frozen=True)
@@ -40,14 +75,15 @@ class Request:
     id: str
     messages: tuple[Message, ...]
     generation: Generation
-    video: Video | None = None
+    media: tuple[Medium, ...] = ()
+    """Those of each modality in the order of their marks in the messages."""
     special_tokens: Literal["literal", "refuse"] = "literal"
     """What becomes of control words in the messages' texts."""
 
 
 @dataclass(frozen=True)
 class EngineInput:
-    """One row as the engine takes it. Crosses processes; rows of one clip share one media item."""
+    """One row as the engine takes it. Crosses processes; rows of one clip share their media items."""
 
     id: str
     generation: Generation
@@ -55,8 +91,10 @@ class EngineInput:
     """Prompt tokens, media expanded."""
     payload: Any
     """The engine's own form."""
-    vision_token_id: int | None = None
-    """The token that stands for vision in the expanded prompt; None without media."""
+    vision_token_ids: tuple[int, ...] = ()
+    """The tokens that stand for vision in the expanded prompt; none without media."""
+    clip: str = ""
+    """Equal for rows that share media; of several engines one is to get them all."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +104,7 @@ class Prepared:
     inputs: tuple[EngineInput | RowError, ...]
     """For each request in order: what `Engine.submit` takes, or why it cannot run."""
     media_bytes: int
-    """Bytes of the media item that they share."""
+    """Bytes of the media items that they share."""
 
 
 class Preparer(Protocol):
@@ -79,12 +117,13 @@ class Preparer(Protocol):
             EngineError: `engine_start`.
         """
 
-    def prepare(self, requests: Sequence[Request], identity: str) -> Prepared:
+    def prepare(self, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
         """Prepare the rows of one clip; the media only once.
 
         Args:
-            requests: Rows that share one `video` (or have none).
-            identity: Equal only for equal pixels, metadata and processor arguments, in all processes.
+            requests: Rows that share all their `media` (or have none).
+            identities: A name for each of them, equal only for equal pixels, metadata and processor arguments, in
+                all processes.
         """
 
 
@@ -104,6 +143,14 @@ class Reply:
     """Vision tokens that the language model really got; None if the engine cannot tell."""
     queue_s: float | None = None
     engine_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why the engine would not run one request; others are not touched."""
+
+    id: str
+    error: RowError
 
 
 @dataclass(frozen=True)
@@ -130,6 +177,10 @@ class Demands:
     pruning: Pruning | None = None
     architectures: tuple[str, ...] = ()
     """The words in the checkpoint's `architectures`."""
+    most_videos: int = 1
+    """The most videos that a request will have."""
+    most_images: int = 0
+    """The most still images that a request will have."""
     graphs: WantedGraphs | None = None
     """Graphs for the vision encoder; None without any."""
 
@@ -148,12 +199,20 @@ class Engine(Protocol):
     """Known before `start`; in this process it works only after it."""
     batch_rows: int
     """Requests that it runs at a time; known after `start`."""
+    kv_tokens: int | None
+    """Tokens that its KV cache holds; known after `start`, None if it does not say."""
     steps: int
     """Grows whenever it has computed something; a watchdog looks at it."""
 
-    def __init__(
-        self, model: Model, settings: EngineSection, checkpoint: str, demands: Demands = NO_DEMANDS
-    ) -> None: ...
+    def __init__(self, model: Model, settings: EngineSection, checkpoint: str, demands: Demands = NO_DEMANDS) -> None:
+        """Start nothing yet.
+
+        Args:
+            model: The recipe's.
+            settings: The recipe's.
+            checkpoint: Folder, or name on the hub.
+            demands: What else the run asks for.
+        """
 
     def start(self, graphs: WantedGraphs | None = None) -> None:
         """Load the model.
@@ -169,12 +228,11 @@ class Engine(Protocol):
         """Queue what `preparer` made of a request.
 
         Raises:
-            RowError: this request cannot run; others are not touched.
             EngineError: `engine_dead`.
         """
 
-    def poll(self) -> list[Reply]:
-        """Replies that have become ready; empty when none has, without waiting for one.
+    def poll(self) -> list[Reply | Refusal]:
+        """What has become of requests since the last call; empty when nothing has.
 
         Raises:
             EngineError: `engine_dead`.

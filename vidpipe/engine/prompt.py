@@ -36,17 +36,13 @@ class PromptBuilder:
     def token_ids(self, messages: Sequence[Message], special_tokens: Literal["literal", "refuse"]) -> list[int]:
         """Ids of the whole prompt, one media token a media part, ready to be answered.
 
+        Behind a last turn of the assistant, which begins the answer, the prompt stands open.
+
         Raises:
             RowError: `special_token`, when a text holds a control word and that is refused.
         """
-        found = [word for text in _texts(messages) for word in self._pattern.findall(text)]
-        if not found:
+        if not self._has_control_words(_texts(messages), special_tokens):
             return self._encode(self._render(messages), literal=False)
-        if special_tokens == "refuse":
-            raise RowError(
-                "special_token",
-                f"the text holds the control word {found[0]}. Reword it, or set special_tokens: literal.",
-            )
         everything = "".join(_texts(messages))
         guard = next(character for character in GUARDS if character not in everything)
         rendered = self._render([self._guarded(message, guard) for message in messages])
@@ -57,6 +53,24 @@ class PromptBuilder:
             ids.append(self._tokenizer.convert_tokens_to_ids(control.group()))
             end = control.end()
         return ids + self._encode(rendered[end:].replace(guard, ""), literal=True)
+
+    def plain_ids(self, text: str, special_tokens: Literal["literal", "refuse"]) -> list[int]:
+        """Ids of a text by itself, control words in it taken as plain characters.
+
+        Raises:
+            RowError: see `token_ids`.
+        """
+        return self._encode(text, literal=self._has_control_words([text], special_tokens))
+
+    def _has_control_words(self, texts: Iterable[str], special_tokens: Literal["literal", "refuse"]) -> bool:
+        """Whether there are control words in texts, if those are not refused."""
+        found = [word for text in texts for word in self._pattern.findall(text)]
+        if found and special_tokens == "refuse":
+            raise RowError(
+                "special_token",
+                f"the text holds the control word {found[0]}. Reword it, or set special_tokens: literal.",
+            )
+        return bool(found)
 
     def _guarded(self, message: Message, guard: str) -> Message:
         """A copy whose texts hold no control word: each is split by a guard character."""
@@ -73,10 +87,14 @@ class PromptBuilder:
         return {**message, "content": parts}
 
     def _render(self, messages: Sequence[Message]) -> str:
+        turns = list(messages)
+        # Not `continue_final_message`: it fails where a template strips texts, and drops what the template opens an
+        # answer with.
+        prefill = turns.pop()["content"] if turns[-1]["role"] == "assistant" else ""
         rendered: str = self._tokenizer.apply_chat_template(
-            list(messages), chat_template=self._template, tokenize=False, add_generation_prompt=True
+            turns, chat_template=self._template, tokenize=False, add_generation_prompt=True
         )
-        return rendered
+        return rendered + prefill
 
     def _encode(self, text: str, *, literal: bool) -> list[int]:
         if not text:

@@ -28,4 +28,8 @@ def make_engine(model: Model, settings: EngineSection, checkpoint: str, demands:
         raise CapabilityError(f"engine {settings.name!r} is not known. Known: {', '.join(ENGINES)}.")
     module, _, attribute = ENGINES[settings.name].partition(":")
     engine: Engine = getattr(import_module(module), attribute)(model, settings, checkpoint, demands)
-    return engine
+    if settings.data_parallel == 1:
+        return engine
+    from vidpipe.engine.group import EngineGroup
+
+    return EngineGroup(engine, model, settings, checkpoint, demands)

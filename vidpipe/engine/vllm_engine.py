@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from vidpipe.engine import vllm_environment, vllm_graphs
-from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Reply, WantedGraphs
+from vidpipe.engine.compile_cache import compiling
+from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Refusal, Reply, WantedGraphs
 from vidpipe.engine.vllm_plugin.run import PluginRun
 from vidpipe.engine.vllm_prepare import VllmPreparer, row_error
 from vidpipe.errors import CapabilityError, EngineError
@@ -39,6 +40,7 @@ class VllmEngine:
     """vLLM in this process or, with CUDA, in its own core process."""
 
     batch_rows = 0
+    kv_tokens: int | None = None
     steps = 0
 
     def __init__(self, model: Model, settings: EngineSection, checkpoint: str, demands: Demands = NO_DEMANDS) -> None:
@@ -50,7 +52,7 @@ class VllmEngine:
             raise CapabilityError(f"engine.args.{key} would contradict the recipe. Say it with {OWNED_ARGS[key]}.")
         vllm_graphs.refuse_own_keys(settings.args)
         arguments: dict[str, Any] = {
-            "limit_mm_per_prompt": {"video": 1, "image": 0},
+            "limit_mm_per_prompt": {"video": demands.most_videos, "image": demands.most_images},
             "disable_log_stats": False,  # the times of each request come from them
             "enforce_eager": vllm_environment.is_cpu_build(),
             "seed": 0,
@@ -80,14 +82,18 @@ class VllmEngine:
             self._plugin.begin()
             arguments = self._arguments | self._plugin.engine_arguments()
             arguments |= vllm_graphs.arguments(graphs, arguments.get("compilation_config"))
-            self._engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
+            with compiling(self.version, arguments):
+                self._engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
             self._plugin.verify(self._engine)
             self._timings = vllm_graphs.settle(self._engine, graphs) if self._plugin.active else None
         except (CapabilityError, EngineError):
             raise
         except Exception as error:  # whatever a third-party engine raises while it starts
             raise EngineError("engine_start", f"vLLM cannot start: {type(error).__name__}: {error}") from error
-        self._vision_ids: dict[str, int] = {}
+        self._vision_ids: dict[str, tuple[int, ...]] = {}
+        self._refusals: list[Reply | Refusal] = []
+        cache = self._engine.vllm_config.cache_config
+        self.kv_tokens = cache.num_gpu_blocks * cache.block_size if cache.num_gpu_blocks else None
         self.batch_rows = self._engine.vllm_config.scheduler_config.max_num_seqs
         if self._engine.renderer.mm_processor_cache is None:
             self.preparer.share(self._engine.renderer)
@@ -103,14 +109,13 @@ class VllmEngine:
         payload, sent = self._without_known_media(engine_input.payload)
         try:
             self._engine.add_request(engine_input.id, payload, _sampling_params(engine_input.generation))
-            if engine_input.vision_token_id is not None:
-                self._vision_ids[engine_input.id] = engine_input.vision_token_id
+            self._vision_ids[engine_input.id] = engine_input.vision_token_ids
         except EngineDeadError as error:
             raise EngineError("engine_dead", f"vLLM died: {error}") from error
         except Exception as error:  # the engine itself has not seen the request
             for mm_hash in sent:
                 self._engine.renderer.mm_processor_cache.invalidate(mm_hash)
-            raise row_error(error) from error
+            self._refusals.append(Refusal(engine_input.id, row_error(error)))
 
     def _without_known_media(self, payload: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """A copy of a payload without the media that the core process has; hashes of those that it will get now."""
@@ -129,16 +134,17 @@ class VllmEngine:
                     sent.append(mm_hash)
         return {**payload, "mm_kwargs": MultiModalKwargsItems(items)}, sent
 
-    def poll(self) -> list[Reply]:
+    def poll(self) -> list[Reply | Refusal]:
         """See `Engine.poll`. One engine step, so that new requests can join between steps."""
+        refusals, self._refusals = self._refusals, []
         if not self._engine.has_unfinished_requests():
-            return []
+            return refusals
         try:
             outputs = self._engine.step()
         except Exception as error:  # after an error inside a step the engine's state is lost
             raise EngineError("engine_dead", f"vLLM died: {type(error).__name__}: {error}") from error
         self.steps += bool(outputs)
-        return [self._reply(output) for output in outputs if output.finished]
+        return [*refusals, *(self._reply(output) for output in outputs if output.finished)]
 
     def encoder_report(self) -> dict[str, Any] | None:
         """See `Engine.encoder_report`."""
@@ -159,8 +165,7 @@ class VllmEngine:
         if completion is not None and completion.finish_reason in UNFINISHED:
             completion = None
         times = output.metrics
-        vision_id = self._vision_ids.pop(output.request_id, None)
-        kept = 0 if vision_id is None else int(np.count_nonzero(ids == vision_id))
+        vision_ids = self._vision_ids.pop(output.request_id, ())
         return Reply(
             id=output.request_id,
             text=None if completion is None else completion.text,
@@ -168,7 +173,7 @@ class VllmEngine:
             prompt_sha=hashlib.sha256(ids.tobytes()).hexdigest(),
             tokens_in=len(ids),
             tokens_out=0 if completion is None else len(completion.token_ids),
-            vision_tokens_kept=kept,
+            vision_tokens_kept=int(np.isin(ids, vision_ids).sum()),
             queue_s=None if times is None else max(0.0, times.scheduled_ts - times.queued_ts),
             engine_s=None if times is None else max(0.0, times.last_token_ts - times.scheduled_ts),
         )

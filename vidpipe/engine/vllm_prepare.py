@@ -4,7 +4,7 @@ vLLM prepares in one thread of its front end, and more threads make it slower; a
 waits for it. Its renderer also works alone, in any process: this file builds one from
 the engine's arguments, or uses the engine's own where the two share a process.
 
-The rows of a clip differ behind the video only. It is rendered once; every other row takes
+The rows of a clip differ behind the media only. They are rendered once; every other row takes
 the rendered beginning and adds its own end, so that the engine computes the clip once.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from vidpipe.engine import vllm_environment
 from vidpipe.engine.ernie45_vl_frames import ARCHITECTURE, hand_over_frames_alone
-from vidpipe.engine.interface import EngineInput, Prepared, Request
+from vidpipe.engine.interface import EngineInput, Medium, Prepared, Request, Video
 from vidpipe.engine.prompt import PromptBuilder
 from vidpipe.errors import CapabilityError, EngineError, RowError, RowKind
 from vidpipe.pruning.counts import POSITION_FACTOR, positions_taken
@@ -42,9 +42,9 @@ class VllmPreparer:
         """Use this renderer in this process from now on."""
         _renderers[self._key] = Renderer(vllm_renderer)
 
-    def prepare(self, requests: Sequence[Request], identity: str) -> Prepared:
+    def prepare(self, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
         """See `Preparer.prepare`."""
-        return self._renderer().prepare(requests, identity)
+        return self._renderer().prepare(requests, identities)
 
     def _renderer(self) -> Renderer:
         if self._key not in _renderers:
@@ -91,39 +91,40 @@ class Renderer:
         vision = getattr(config.hf_config, "vision_config", None)
         self._merge: int = getattr(vision, "spatial_merge_size", 1)
 
-    def prepare(self, requests: Sequence[Request], identity: str) -> Prepared:
+    def prepare(self, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
         """See `Preparer.prepare`."""
         inputs: list[EngineInput | RowError] = []
         first: tuple[list[int], dict[str, Any]] | None = None
         for request in requests:
-            assert request.video is requests[0].video, "rows of one clip"
+            assert list(map(id, request.media)) == list(map(id, requests[0].media)), "rows of one clip"
             try:
                 ids = self._token_ids(request)
                 payload = None if first is None else self._beside(request, *first, ids)
                 if payload is None:
-                    payload = self._render(request, ids, identity)
+                    payload = self._render(request, ids, identities)
                     first = first or (ids, payload)
-                inputs.append(self._input(request, payload))
+                inputs.append(self._input(request, payload, " ".join(identities)))
             except RowError as error:
                 inputs.append(error)
         return Prepared(tuple(inputs), 0 if first is None else _media_bytes(first[1]))
 
     def _token_ids(self, request: Request) -> list[int]:
         ids = self._prompts.token_ids(request.messages, request.special_tokens)
-        if request.video is not None:
-            slots = ids.count(self._token_id(request.video.slot_word))
-            if slots != 1:  # vLLM itself leaves a slot too many in the prompt without a word
-                raise RowError("bad_value", f"the prompt has {slots} places for a video, the row has 1 video.")
+        for modality, items in by_modality(request.media).items():
+            slots = ids.count(self._token_id(items[0].slot_word))
+            if slots != len(items):  # vLLM itself leaves a slot too many in the prompt without a word
+                raise RowError("bad_value", f"the prompt has {slots} places for {modality}s, the row has {len(items)}.")
         return ids
 
-    def _render(self, request: Request, ids: list[int], identity: str) -> dict[str, Any]:
+    def _render(self, request: Request, ids: list[int], identities: Sequence[str]) -> dict[str, Any]:
         prompt: dict[str, Any] = {"prompt_token_ids": ids}
-        if request.video is not None:
-            video = request.video
-            prompt["multi_modal_data"] = {"video": [(video.pixels, dict(video.metadata))]}
-            prompt["mm_processor_kwargs"] = dict(video.processor_kwargs)
-            # Without a name of ours, items are counted in each process, and two clips would be taken for one.
-            prompt["multi_modal_uuids"] = {"video": [identity]}
+        if request.media:
+            groups = by_modality(request.media)
+            names = by_modality(request.media, identities)
+            prompt["multi_modal_data"] = {modality: list(map(_item, items)) for modality, items in groups.items()}
+            prompt["mm_processor_kwargs"] = _processor_kwargs(groups)
+            # Without names of ours, items are counted in each process, and two clips would be taken for one.
+            prompt["multi_modal_uuids"] = names
         try:
             rendered: dict[str, Any] = self._renderer.render_cmpl([prompt])[0]
         except Exception as error:  # its processors raise all kinds
@@ -133,13 +134,14 @@ class Renderer:
     def _beside(
         self, request: Request, ids: list[int], rendered: dict[str, Any], others: list[int]
     ) -> dict[str, Any] | None:
-        """The rendering of `others`, made from that of `ids`; None if they differ before or in the video.
+        """The rendering of `others`, made from that of `ids`; None if they differ before or in the media.
 
-        The token behind the slot counts to the video: some families' updates take it in.
+        The token behind the last slot counts to the media: some families' updates take it in.
         """
-        if rendered["type"] != "multimodal" or request.video is None:
+        if rendered["type"] != "multimodal" or not request.media:
             return None
-        end = ids.index(self._token_id(request.video.slot_word)) + 2
+        slots = {self._token_id(medium.slot_word) for medium in request.media}
+        end = max(place for place, token in enumerate(ids) if token in slots) + 2
         expanded: list[int] = rendered["prompt_token_ids"]
         head = len(expanded) - len(ids[end:])
         ends = [place.offset + place.length for items in rendered["mm_placeholders"].values() for place in items]
@@ -147,7 +149,7 @@ class Renderer:
             return None
         return {**rendered, "prompt_token_ids": expanded[:head] + others[end:]}
 
-    def _input(self, request: Request, payload: dict[str, Any]) -> EngineInput:
+    def _input(self, request: Request, payload: dict[str, Any], clip: str) -> EngineInput:
         tokens = len(payload["prompt_token_ids"])
         if tokens >= self._context:
             raise RowError(
@@ -155,21 +157,27 @@ class Renderer:
                 f"the prompt has {tokens} tokens, which with one token of answer is more than max_model_len "
                 f"{self._context}. Show fewer or smaller frames (sampling), or raise engine.args.max_model_len.",
             )
-        vision_token_id = None if request.video is None else self._token_id(request.video.vision_word)
-        if self._pruned and vision_token_id is not None:
-            self._refuse_positions(payload, vision_token_id, request.generation.max_tokens)
-        return EngineInput(request.id, request.generation, tokens, payload, vision_token_id)
+        words = dict.fromkeys(medium.vision_word for medium in request.media)
+        vision_token_ids = tuple(map(self._token_id, words))
+        if self._pruned and request.media:
+            self._refuse_positions(payload, vision_token_ids, request.generation.max_tokens)
+        return EngineInput(request.id, request.generation, tokens, payload, vision_token_ids, clip)
 
-    def _refuse_positions(self, payload: dict[str, Any], vision_token_id: int, answer_tokens: int) -> None:
+    def _refuse_positions(self, payload: dict[str, Any], vision_token_ids: Sequence[int], answer_tokens: int) -> None:
         """Refuse a pruned prompt whose positions vLLM has no table for: it would read beyond its end.
 
         Raises:
             RowError: `prompt_too_long`.
         """
         ids: list[int] = payload["prompt_token_ids"]
-        steps, height, width = payload["mm_kwargs"]["video"][0]["video_grid_thw"].data.tolist()
-        sides = height // self._merge, width // self._merge
-        taken = positions_taken(len(ids), ids.count(vision_token_id), steps, *sides) + answer_tokens
+        items = [item for modality in payload["mm_kwargs"].values() for item in modality]
+        grids = [item.get("video_grid_thw") or item["image_grid_thw"] for item in items]
+        spans = [
+            positions_taken(0, 0, steps, height // self._merge, width // self._merge)
+            for steps, height, width in (grid.data.tolist() for grid in grids)
+        ]
+        kept = sum(ids.count(token_id) for token_id in vision_token_ids)
+        taken = len(ids) - kept + sum(spans) + answer_tokens
         if taken > POSITION_FACTOR * self._context:
             raise RowError(
                 "prompt_too_long",
@@ -181,6 +189,31 @@ class Renderer:
 
 _renderers: dict[str, Renderer] = {}
 """Renderers of this process; building one takes seconds."""
+
+
+def by_modality(media: Sequence[Medium], values: Sequence[Any] | None = None) -> dict[str, list[Any]]:
+    """`media`, or the values that stand for them, by modality, each in their order."""
+    groups: dict[str, list[Any]] = {}
+    for medium, value in zip(media, media if values is None else values, strict=True):
+        groups.setdefault(medium.modality, []).append(value)
+    return groups
+
+
+def _item(medium: Medium) -> Any:
+    if isinstance(medium, Video):
+        return medium.pixels, dict(medium.metadata)
+    from PIL import Image
+
+    return Image.fromarray(medium.pixels)
+
+
+def _processor_kwargs(groups: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Arguments of the model's processor; beside images they must reach the videos only."""
+    if "video" not in groups:
+        return {}
+    kwargs = dict(groups["video"][0].processor_kwargs)
+    assert all(dict(video.processor_kwargs) == kwargs for video in groups["video"]), "one sampling a row"
+    return {"videos_kwargs": kwargs} if "image" in groups else kwargs
 
 
 def row_error(error: Exception) -> RowError:

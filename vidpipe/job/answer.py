@@ -54,10 +54,10 @@ def answer(
                 completed = _with_engine(
                     prospect, run_dir, feed, engine, decoders, budget, resolver, display, meter, stop
                 )
-                return completed, _store(run_dir, meter, budget)
+                return completed, _store(run_dir, meter, decoders, budget)
             except EngineError as error:
                 feed.close(died=error.kind in ("engine_dead", "engine_timeout"))
-                _store(run_dir, meter, budget)
+                _store(run_dir, meter, decoders, budget)
                 if error.kind != "engine_dead" or restarts >= recipe.retry.engine_restarts:
                     message = f"{error}\nThe engine's own output is in {run_dir.engine_log}."
                     raise EngineError(error.kind, message) from error
@@ -100,9 +100,9 @@ def _with_engine(
         engine.stop()
 
 
-def _store(run_dir: RunDir, meter: FeedMeter, budget: ByteBudget) -> FeedReport | None:
+def _store(run_dir: RunDir, meter: FeedMeter, decoders: Decoders, budget: ByteBudget) -> FeedReport | None:
     if not meter.engine_starts:
         return None
-    report = meter.report(budget.peak, budget.limit)
+    report = meter.report(decoders.workers, budget.peak, budget.limit)
     replace_json(run_dir.feed_file, asdict(report))
     return report

@@ -54,6 +54,10 @@ class Decoded:
             place = self._budget.queue()
             self._on_the_way[self._decoders.read(task.clip, place)] = (task, place)
 
+    def add_worker(self) -> None:
+        """The engine had to wait: decode with one process more, if the host has room for it."""
+        self._decoders.add_worker()
+
     def next_finished(self) -> Arrival | None:
         """A clip that has come through, if there is one: a long clip does not hold up those behind it.
 
@@ -93,5 +97,4 @@ class Decoded:
             raise
         except Exception as error:  # a fault of ours must cost this clip, not a run of a million
             traceback.print_exception(error)
-            name = task.clip.first.row.video
-            return MediaError("corrupt", f"{name}: unexpected {type(error).__name__}: {error}")
+            return MediaError("corrupt", f"{task.clip.name}: unexpected {type(error).__name__}: {error}")

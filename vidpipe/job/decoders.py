@@ -17,6 +17,8 @@ from vidpipe.recipe.schema import Recipe
 from vidpipe.video.pool import ClipPool, default_time_limit_s
 
 LOOK_LIMIT_S = 30.0
+MOST_AT_FIRST = 16
+"""Each that prepares imports the engine's package: about 7 s of a core, and 1 GB."""
 
 
 class Decoders:
@@ -24,17 +26,26 @@ class Decoders:
 
     Args:
         reader: What the children call.
-        workers: Number of processes.
+        workers: Number of processes to begin with.
+        most_workers: Number that `add_worker` does not exceed; left out: there will be no more.
         budget: Bounds the bytes of what is read.
         preparer: Prepares in the children too; None: `read` gives decoded clips.
     """
 
-    def __init__(self, reader: ClipReader, workers: int, budget: ByteBudget, preparer: Preparer | None = None) -> None:
+    def __init__(
+        self,
+        reader: ClipReader,
+        workers: int,
+        budget: ByteBudget,
+        preparer: Preparer | None = None,
+        most_workers: int | None = None,
+    ) -> None:
         self.workers = workers
+        self._most_workers = max(workers, most_workers or 0)
         self._reader, self._budget, self._preparer = reader, budget, preparer
         self._pool = ClipPool(workers)
         # One thread a child: it waits for the look at the header that sets the time limit of the read.
-        self._threads = ThreadPoolExecutor(workers, "decode")
+        self._threads = ThreadPoolExecutor(self._most_workers, "decode")
 
     def __enter__(self) -> Decoders:
         return self
@@ -46,10 +57,15 @@ class Decoders:
         self._pool.close()
         self._threads.shutdown(cancel_futures=True)
 
+    def add_worker(self) -> None:
+        """Start one process more, unless there are as many as there may be."""
+        if self.workers < self._most_workers:
+            self.workers += 1
+            self._pool.add_worker()
+
     def look(self, clip: Clip) -> Outlook:
         """See `ClipReader.look`; waits. Safe to call from threads."""
-        name = clip.first.row.video
-        return self._pool.submit(self._reader.look, clip, name=name, time_limit_s=LOOK_LIMIT_S).result()
+        return self._pool.submit(self._reader.look, clip, name=clip.name, time_limit_s=LOOK_LIMIT_S).result()
 
     def read(self, clip: Clip, place: Place) -> Future[PreparedClip | ClipInputs]:
         """Decode a clip, and prepare it if that is done in the children; see `ClipReader.read`.
@@ -61,9 +77,13 @@ class Decoders:
         return self._threads.submit(self._read, clip, place)
 
     def _read(self, clip: Clip, place: Place) -> PreparedClip | ClipInputs:
-        outlook = self.look(clip)
+        try:
+            outlook = self.look(clip)
+        except BaseException:
+            self._budget.leave(place)  # nobody behind it should wait
+            raise
         self._budget.enter(place, outlook.media_bytes)
-        name = clip.first.row.video
+        name = clip.name
         limit_s = self._reader.recipe.media.decode_timeout_s or default_time_limit_s(outlook.duration_s)
         if self._preparer is None:
             decoded = self._pool.submit(self._reader.read, clip, name=name, time_limit_s=limit_s).result()
@@ -82,9 +102,17 @@ class Decoders:
         return replace(inputs, transfer_s=time.monotonic() - inputs.done_at_s)
 
 
-def default_workers(recipe: Recipe) -> int:
-    """Worker processes for a recipe: half of the cores, for the engine needs some too."""
-    return recipe.feed.workers or max(1, (os.cpu_count() or 1) // 2)
+def default_workers(recipe: Recipe, *, engine_on_gpu: bool = False) -> int:
+    """Worker processes to begin with: half of the cores; where the engine computes on a GPU, all but two."""
+    if recipe.feed.workers:
+        return recipe.feed.workers
+    cores = os.cpu_count() or 1
+    return max(1, min(cores - 2, MOST_AT_FIRST) if engine_on_gpu else cores // 2)
+
+
+def most_workers(recipe: Recipe) -> int:
+    """Worker processes when the engine has had to wait for them: all cores but one, a fixed number stays."""
+    return recipe.feed.workers or max(1, (os.cpu_count() or 1) - 1)
 
 
 def prepares_in_workers(recipe: Recipe, capabilities: Capabilities) -> bool:

@@ -22,6 +22,8 @@ class FeedReport:
     prepare_s: float
     transfer_s: float
     """Seconds between a worker's last word about a clip and the engine's process having it."""
+    workers: int
+    """Worker processes at the end."""
     peak_media_bytes: int
     media_limit_bytes: int
     engine_starts: int
@@ -55,7 +57,7 @@ class FeedMeter:
         for cause, seconds in idle_s.items():
             self.idle_s[cause] = self.idle_s.get(cause, 0.0) + seconds
 
-    def report(self, peak_media_bytes: int, media_limit_bytes: int) -> FeedReport:
+    def report(self, workers: int, peak_media_bytes: int, media_limit_bytes: int) -> FeedReport:
         """What was counted."""
         return FeedReport(
             round(self.wall_s, 3),
@@ -65,6 +67,7 @@ class FeedMeter:
             round(self.decode_s, 3),
             round(self.prepare_s, 3),
             round(self.transfer_s, 3),
+            workers,
             peak_media_bytes,
             media_limit_bytes,
             self.engine_starts,

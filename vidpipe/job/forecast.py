@@ -62,7 +62,7 @@ def forecast(prospect: Prospect) -> Forecast:
             group.clips += 1
             group.rows += len(clip.rows)
             continue
-        found.unknown_clips += outlook.frames == 0
+        found.unknown_clips += outlook.frames == 0 and bool(clip.first.row.media)
         found.frames += outlook.frames
         found.vision_tokens += outlook.vision_tokens
         found.kept_tokens += outlook.kept_tokens

@@ -43,12 +43,15 @@ class IdleClock:
         """The engine is empty, and no clip is on its way."""
         self._nothing_until_s = now_s
 
-    def filled(self, now_s: float, *, prepare_s: float, transfer_s: float) -> None:
-        """A request went to the engine; the seconds are those of its clip."""
+    def filled(self, now_s: float, *, prepare_s: float, transfer_s: float) -> float:
+        """A request went to the engine; the seconds are those of its clip.
+
+        Returns the seconds for which the engine has just waited for decoding and preparation.
+        """
         if self._since_s is None:
-            return
+            return 0.0
         tail_s = min(max(0.0, self._nothing_until_s - self._since_s), now_s - self._since_s)
-        left_s = now_s - self._since_s - tail_s
+        waited_s = left_s = now_s - self._since_s - tail_s
         self.idle_s["tail"] += tail_s
         stages: tuple[tuple[Cause, float], ...] = (("transfer", transfer_s), ("prepare", prepare_s))
         for cause, seconds in stages:
@@ -57,6 +60,7 @@ class IdleClock:
             left_s -= part_s
         self.idle_s["decode"] += left_s
         self._since_s = None
+        return waited_s
 
     def ended(self, now_s: float) -> float:
         """The run is over; returns how long it took, from the start of the engine on."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vidpipe.engine.vllm_plugin.pruned_qwen3_vl import ARCHITECTURES
-from vidpipe.errors import CapabilityError
+from vidpipe.errors import CapabilityError, RowError
+from vidpipe.manifest.row import BadRow, Row
 from vidpipe.models.family import Family
 from vidpipe.models.registry import FAMILIES, get_family
+from vidpipe.plan.clips import refuse_impossible_media
 from vidpipe.recipe.schema import Recipe
 
 NO_MODEL = "fake"
@@ -53,6 +55,33 @@ def refuse_missing_pruning(method: str, family: Family) -> None:
             f"pruning.method: {family.name} has no {method}. {has} Families with it: "
             f"{', '.join(_families_with('pruning', method))}. To spend fewer tokens here, lower sampling.max_pixels or "
             "sampling.max_frames."
+        )
+
+
+def refuse_impossible_rows(rows: Sequence[Row | BadRow], recipe: Recipe, family: Family) -> None:
+    """Refuse a manifest of which every row that could run needs media that the family does not take.
+
+    Where only some do, they cost themselves.
+
+    Raises:
+        CapabilityError: naming what is missing, and families that have it.
+    """
+    example: RowError | None = None
+    count = 0
+    for row in rows:
+        if isinstance(row, BadRow):
+            continue
+        try:
+            refuse_impossible_media(row, family, recipe)
+        except RowError as error:
+            example, count = example or error, count + 1
+        else:
+            return
+    if example is not None:
+        able = [name for name in FAMILIES if (has := get_family(name).abilities).images or has.several_videos]
+        raise CapabilityError(
+            f"manifest: none of the {count} rows can run. {example} Families with images or several videos a row: "
+            f"{', '.join(able)}."
         )
 
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from vidpipe.engine.interface import Engine, EngineInput, Reply
+from vidpipe.engine.interface import Engine, EngineInput, Refusal, Reply
 from vidpipe.errors import MediaError, RowError
 from vidpipe.job import outcome
 from vidpipe.job.budget import ByteBudget, Place
@@ -19,12 +19,15 @@ from vidpipe.job.decoded import Decoded
 from vidpipe.job.feed import ShardFeed, Task
 from vidpipe.job.feed_report import FeedMeter
 from vidpipe.job.idle import IdleClock
+from vidpipe.job.kv_room import KvRoom
 from vidpipe.job.settings import Resolver
 from vidpipe.job.watchdog import Watchdog
 from vidpipe.job.work import ClipInputs
 from vidpipe.plan.clips import PlannedRow
 
 IDLE_WAIT_S = 0.05
+STARVED_S = 0.2
+"""A wait of the engine for the workers that is worth one more of them."""
 GRACE_S = 20.0
 """After a request to stop: time for what is in the engine to finish."""
 
@@ -38,6 +41,11 @@ class _OpenClip:
     place: Place
     rows: int
 
+    def tokens_of(self, engine_input: EngineInput) -> tuple[int, int]:
+        """Of a row: its own tokens and its answer's, and those that the rows of this clip share."""
+        shared = min(self.inputs.seen.vision_tokens, engine_input.tokens)
+        return engine_input.tokens - shared + engine_input.generation.max_tokens, shared
+
 
 @dataclass(frozen=True)
 class _Waiting:
@@ -46,6 +54,8 @@ class _Waiting:
     planned: PlannedRow
     clip: _OpenClip
     engine_input: EngineInput | RowError | None
+    tokens: tuple[int, int] = (0, 0)
+    """In the engine: see `_OpenClip.tokens_of`."""
 
 
 class Loop:
@@ -78,6 +88,7 @@ class Loop:
         self._engine, self._feed, self._decoded, self._budget = engine, feed, decoded, budget
         self._resolver, self._depth, self._idle = resolver, depth, idle
         self._watchdog, self._meter = watchdog, meter
+        self._kv_room = KvRoom(engine.kv_tokens)
         self._ready: deque[_Waiting] = deque()
         self._in_flight: dict[str, _Waiting] = {}
         self._steps = engine.steps
@@ -145,6 +156,10 @@ class Loop:
             return True
         if waiting.clip.task.alone or any(entry.clip.task.alone for entry in self._in_flight.values()):
             return False
+        if isinstance(waiting.engine_input, EngineInput):
+            tokens = waiting.clip.tokens_of(waiting.engine_input)
+            if not self._kv_room.fits(id(waiting.clip), *tokens):
+                return False
         return len(self._in_flight) < self._depth
 
     def _submit(self, waiting: _Waiting) -> None:
@@ -152,23 +167,33 @@ class Loop:
         if not self._feed.holds(clip.task.writer):
             self._close_row(clip)
             return
-        try:
-            if isinstance(waiting.engine_input, RowError):
-                raise waiting.engine_input
-            clip.task.writer.note_started(planned.row.id)
-            self._watchdog.call(self._engine.submit, waiting.engine_input)
-        except RowError as error:
-            resolved = self._resolver.resolve(planned.settings)
-            self._feed.record(clip.task.writer, outcome.refused(planned, clip.inputs.seen, resolved, error), resolved)
-            self._close_row(clip)
+        if isinstance(waiting.engine_input, RowError):
+            self._refuse(waiting, waiting.engine_input)
             return
-        self._idle.filled(time.monotonic(), prepare_s=clip.inputs.prepare_s, transfer_s=clip.inputs.transfer_s)
-        self._in_flight[planned.row.id] = _Waiting(planned, clip, None)
+        clip.task.writer.note_started(planned.row.id)
+        assert waiting.engine_input is not None
+        tokens = clip.tokens_of(waiting.engine_input)
+        self._watchdog.call(self._engine.submit, waiting.engine_input)
+        self._kv_room.enter(id(clip), *tokens)
+        times = {"prepare_s": clip.inputs.prepare_s, "transfer_s": clip.inputs.transfer_s}
+        if self._idle.filled(time.monotonic(), **times) >= STARVED_S:
+            self._decoded.add_worker()
+        self._in_flight[planned.row.id] = _Waiting(planned, clip, None, tokens)
 
-    def _finish(self, reply: Reply) -> None:
+    def _refuse(self, waiting: _Waiting, error: RowError) -> None:
+        planned, clip = waiting.planned, waiting.clip
+        resolved = self._resolver.resolve(planned.settings)
+        self._feed.record(clip.task.writer, outcome.refused(planned, clip.inputs.seen, resolved, error), resolved)
+        self._close_row(clip)
+
+    def _finish(self, reply: Reply | Refusal) -> None:
         entry = self._in_flight.pop(reply.id, None)
         if entry is None:
             return  # a second reply to one request: the first one counts
+        self._kv_room.leave(id(entry.clip), *entry.tokens)
+        if isinstance(reply, Refusal):
+            self._refuse(entry, reply.error)
+            return
         clip, writer = entry.clip, entry.clip.task.writer
         resolved = self._resolver.resolve(entry.planned.settings)
         attempt = 1 + writer.deaths[reply.id]

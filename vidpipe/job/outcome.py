@@ -76,7 +76,9 @@ def _row(
         finish_reason=reply.finish_reason if reply else None,
         tokens_in=reply.tokens_in if reply else None,
         tokens_out=reply.tokens_out if reply else None,
-        frames=seen.frames if seen else None,
+        frames=seen.videos[0] if seen and seen.videos else None,
+        more_frames=list(seen.videos[1:]) if seen else [],
+        images=list(seen.images) if seen else [],
         vision_tokens=VisionTokens(seen.vision_tokens, reply.vision_tokens_kept if reply else None) if seen else None,
         resolved=ResolvedRecord(resolved.sha, resolved.model, resolved.engine, __version__),
         seconds=Seconds(
@@ -100,10 +102,6 @@ def _status(error: RowError | MediaError | EngineError | None, reply: Reply | No
     return "length" if reply and reply.finish_reason == "length" else "ok"
 
 
-def _clip_id(planned: PlannedRow) -> str:
-    """The video as the manifest names it; a window as a media fragment behind it."""
-    row = planned.row
-    if row.clip_start_s is None and row.clip_end_s is None:
-        return row.video
-    end = "" if row.clip_end_s is None else f"{row.clip_end_s:g}"
-    return f"{row.video}#t={row.clip_start_s or 0:g},{end}"
+def _clip_id(planned: PlannedRow) -> str | None:
+    """The media as the manifest names them; a window as a media fragment behind its video. None without media."""
+    return " + ".join(map(str, planned.row.media)) or None

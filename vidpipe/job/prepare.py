@@ -1,34 +1,32 @@
-"""From a planned clip to frames, times and sizes: the part of a run that reads video files."""
+"""From a planned clip to frames, times and sizes: the part of a run that reads media files."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from vidpipe.engine.interface import Video
-from vidpipe.errors import MediaError
-from vidpipe.manifest.row import Row
-from vidpipe.models.clock import clock_of
-from vidpipe.models.family import Family, VideoLayout, frames_to_add
+from vidpipe.engine.interface import Image, Medium
+from vidpipe.job.show import ShownImage, ShownVideo, show_image, show_video
+from vidpipe.manifest.row import Medium as Named
+from vidpipe.models.family import Family, VideoLayout
 from vidpipe.plan.clips import Clip
 from vidpipe.plan.cost import UNKNOWN_COST, clip_cost
 from vidpipe.pruning.counts import account, positions_taken
+from vidpipe.recipe.resolve import fingerprint
 from vidpipe.recipe.schema import Pruning, Recipe, Sampling
-from vidpipe.record.row import FramesRecord, MediaRecord
+from vidpipe.record.row import FramesRecord, ImageRecord, MediaRecord
 from vidpipe.video.cache import cached_timeline, default_index
 from vidpipe.video.decode import decode_frames
-from vidpipe.video.draw import ROBOTO, draw_corner_texts
 from vidpipe.video.fetch import Sources
-from vidpipe.video.headers import read_header
+from vidpipe.video.headers import Header, read_header
 from vidpipe.video.media_path import media_path
+from vidpipe.video.picture_video import PictureVideo, picture_video, pictures_in
+from vidpipe.video.pictures import picture_size, read_picture
 
 BYTES_PER_PIXEL = 3 * 4
 """Of prepared frames: three colours as float32, which is the most that a processor makes of them."""
@@ -38,35 +36,40 @@ BYTES_PER_PIXEL = 3 * 4
 class SeenClip:
     """What the rows of a clip record about it; small, kept while its requests run."""
 
-    frames: FramesRecord
-    media: MediaRecord
+    videos: tuple[FramesRecord, ...]
+    images: tuple[ImageRecord, ...]
+    media: MediaRecord | None
+    """How decoding went, all media together; None without media."""
     vision_tokens: int
-    """What the family's rule gives, before pruning."""
+    """What the family's rules give for all media, before pruning."""
     decode_s: float
     frame_bytes: int
-    """Bytes of the decoded frames."""
+    """Bytes of the decoded frames and images."""
 
 
 @dataclass(frozen=True)
 class PreparedClip:
-    """A clip, decoded once for all its rows; its frames go when the last of them is submitted."""
+    """A clip, decoded once for all its rows; its pixels go when the last of them is submitted."""
 
-    video: Video
+    media: tuple[Medium, ...]
+    """In the order of the row's media."""
+    identities: tuple[str, ...]
+    """See `Preparer.prepare`."""
     seen: SeenClip
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What a header promises of a clip."""
+    """What headers promise of a clip."""
 
     cost: int
     """See `plan.cost`."""
     duration_s: float
-    """Of the whole file; 0 if the header does not say."""
+    """Of the whole files; 0 if the headers do not say."""
     frames: int
-    """Frames that the model will see; 0 if the header does not say."""
+    """Frames and images that the model will see; 0 if a header does not say."""
     vision_tokens: int
-    """What the family's rule gives for them, before pruning."""
+    """What the family's rules give for them, before pruning."""
     kept_tokens: int
     """What of that stands in the prompt."""
     positions: int
@@ -89,22 +92,72 @@ class ClipReader:
     recipe: Recipe
     family: Family
     processor: Mapping[str, Any]
+    """Settings that the family's frames go by."""
     media_root: Path
     allow_outside_root: bool
+    image_processor: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the checkpoint's image processor."""
 
     def look(self, clip: Clip) -> Outlook:
-        """What the clip will cost, from its header alone.
+        """What the clip will cost, from the headers of its files alone.
 
         Raises:
-            MediaError: the file cannot be opened.
+            MediaError: a file cannot be opened.
         """
+        sampling = clip.first.settings.sampling
+        outlooks = [self._look(medium, sampling) for medium in clip.first.row.media]
+        unknown = any(outlook.frames == 0 for outlook in outlooks)
+        return Outlook(
+            cost=max(1, sum(outlook.cost for outlook in outlooks)),  # rows of text only are work too
+            duration_s=sum(outlook.duration_s for outlook in outlooks),
+            frames=0 if unknown else sum(outlook.frames for outlook in outlooks),
+            vision_tokens=sum(outlook.vision_tokens for outlook in outlooks),
+            kept_tokens=sum(outlook.kept_tokens for outlook in outlooks),
+            positions=sum(outlook.positions for outlook in outlooks),
+            media_bytes=sum(outlook.media_bytes for outlook in outlooks),
+        )
+
+    def read(self, clip: Clip) -> PreparedClip:
+        """Decode the frames and images that the model sees.
+
+        Raises:
+            MediaError: the clip cannot be shown; its rows get an error record.
+        """
+        started = time.perf_counter()
         row, sampling = clip.first.row, clip.first.settings.sampling
-        with self._file(row) as path:
-            header = read_header(path)
+        shown = [self._show(medium, clip, sampling) for medium in row.media]
+        videos = [item for item in shown if isinstance(item, ShownVideo)]
+        missing = sum(video.missing for video in videos)
+        several = len(shown) > 1
+        notes = [f"{v.name}: {note}" if several else note for v in videos for note in v.notes]
+        seen = SeenClip(
+            videos=tuple(video.record for video in videos),
+            images=tuple(image.record for image in shown if isinstance(image, ShownImage)),
+            media=MediaRecord("ok_partial" if missing else "ok", missing, notes) if shown else None,
+            vision_tokens=sum(item.vision_tokens for item in shown),
+            decode_s=time.perf_counter() - started,
+            frame_bytes=sum(item.medium.pixels.nbytes for item in shown),
+        )
+        identities = tuple(_identity(item.medium, item.record.sha) for item in shown)
+        return PreparedClip(tuple(item.medium for item in shown), identities, seen)
+
+    def _look(self, medium: Named, sampling: Sampling) -> Outlook:
+        if medium.kind == "image":
+            with self._file(medium.name) as path:
+                width, height = picture_size(path)
+            rules = self.family.abilities.images
+            assert rules is not None, "the plan refuses images otherwise"
+            image = rules.layout(width, height, self.image_processor)
+            pixels = image.size_wh[0] * image.size_wh[1]
+            # Frames of a video are joined in pairs; a processor makes a pair of the one image, too.
+            tokens = image.vision_tokens  # images are not pruned, and take no more positions than tokens
+            media_bytes = 3 * width * height + 2 * BYTES_PER_PIXEL * pixels
+            return Outlook(pixels, 0.0, 1, tokens, tokens, tokens, media_bytes)
+        header = self._header(medium)
         frames = header.frames
-        if header.fps and (row.clip_start_s is not None or row.clip_end_s is not None):
-            end_s = min(row.clip_end_s or math.inf, frames / header.fps)
-            frames = round((end_s - (row.clip_start_s or 0.0)) * header.fps)
+        if header.fps and (medium.start_s is not None or medium.end_s is not None):
+            end_s = min(medium.end_s or math.inf, frames / header.fps)
+            frames = round((end_s - (medium.start_s or 0.0)) * header.fps)
         if frames <= 0 or header.width <= 0 or header.height <= 0:
             return Outlook(UNKNOWN_COST, header.duration_s, 0, 0, 0, 0, UNKNOWN_COST * BYTES_PER_PIXEL)
         count = len(self.family.choose_frames(frames, header.fps, sampling))
@@ -116,76 +169,46 @@ class ClipReader:
         positions = positions_taken(0, 0, steps, *(side // layout.merge for side in sides))
         return Outlook(cost, header.duration_s, count, layout.vision_tokens, kept, positions, media_bytes)
 
-    def read(self, clip: Clip) -> PreparedClip:
-        """Decode the frames that the model sees.
+    def _header(self, medium: Named) -> Header:
+        if medium.kind == "video":
+            with self._file(medium.name) as path:
+                return read_header(path)
+        video = self._pictures(medium)
+        width, height = picture_size(video.paths[0])
+        return Header(len(video), video.header_fps, width, height, len(video) / video.header_fps)
 
-        Raises:
-            MediaError: the clip cannot be shown; its rows get an error record.
-        """
-        started = time.perf_counter()
+    def _show(self, medium: Named, clip: Clip, sampling: Sampling) -> ShownVideo | ShownImage:
+        if medium.kind == "image":
+            rules = self.family.abilities.images
+            assert rules is not None, "the plan refuses images otherwise"
+            with self._file(medium.name) as path:
+                return show_image(read_picture(path), rules, self.image_processor)
         row = clip.first.row
-        with self._file(row) as path:
-            return self._read(row, clip.first.settings.sampling, path, started)
+        show = (self.family, sampling, self.processor, medium, row.timestamps_from, self.recipe.media.on_partial)
+        if medium.kind == "frames":
+            pictures = self._pictures(medium)
+            return show_video(pictures, pictures.decode, *show)
+        with self._file(medium.name) as path:
+            timeline = cached_timeline(path)
+            return show_video(timeline, lambda asked: decode_frames(path, asked, timeline=timeline), *show)
 
-    def _file(self, row: Row) -> AbstractContextManager[str]:
+    def _pictures(self, medium: Named) -> PictureVideo:
+        assert medium.fps is not None, "the manifest's reader sees to it"
+        paths = [self._local(name) for name in medium.pictures] or pictures_in(self._local(medium.name))
+        if not self.allow_outside_root and not medium.pictures:  # a folder may hold links
+            paths = [self._local(path) for path in paths]
+        return picture_video(paths, medium.fps, medium.first_number)
+
+    def _file(self, name: str) -> AbstractContextManager[str]:
         media = self.recipe.media
-        name = media_path(row.video, self.media_root, allow_outside=self.allow_outside_root, schemes=media.schemes)
-        return Sources(frozenset(media.schemes), default_index().parent / "media", media.cache_bytes).local(name)
+        path = media_path(name, self.media_root, allow_outside=self.allow_outside_root, schemes=media.schemes)
+        return Sources(frozenset(media.schemes), default_index().parent / "media", media.cache_bytes).local(path)
 
-    def _read(self, row: Row, sampling: Sampling, path: str, started: float) -> PreparedClip:
-        timeline = cached_timeline(path)
-        # Windows are seconds of playing time; the first frame of a file need not stand at 0.
-        start_of_file_s = float(timeline.times_s[0])
-        first, end = 0, len(timeline)
-        if row.clip_start_s is not None or row.clip_end_s is not None:
-            first, end = timeline.window(
-                _shift(row.clip_start_s, start_of_file_s), _shift(row.clip_end_s, start_of_file_s)
-            )
-        fps = timeline.header_fps
-        asked = [first + index for index in self.family.choose_frames(end - first, fps, sampling)]
-        frames = decode_frames(path, asked, timeline=timeline)
-        pixels, indices = frames.pixels, frames.indices
-        missing = timeline.missing + frames.missing
-        if missing and self.recipe.media.on_partial == "fail":
-            raise MediaError("corrupt", f"{row.video}: {missing} frames are missing, and media.on_partial is fail.")
-        repeats = frames_to_add(self.family, len(indices))
-        if repeats:  # the family asked for frames that it takes; damage must not change that
-            pixels = np.concatenate([pixels, np.repeat(pixels[-1:], repeats, axis=0)])
-            indices = np.concatenate([indices, np.repeat(indices[-1:], repeats)])
-        elapsed_s = timeline.elapsed_s[indices]
-        from_clip = row.timestamps_from == "clip"
-        clock = clock_of(
-            indices.tolist(),
-            elapsed_s.tolist(),
-            first_index=first if from_clip else 0,
-            frames=end - first if from_clip else len(timeline),
-            fps=fps,
-            zero_s=(row.clip_start_s or 0.0) if from_clip else 0.0,
-            time_base=sampling.time_base,
-        )
-        height, width = pixels.shape[1:3]
-        layout = self.family.layout(len(indices), width, height, sampling, self.processor)
-        sha = hashlib.sha256(np.ascontiguousarray(pixels).data).hexdigest()
-        if self.family.times_in == "pixels":
-            texts = self.family.time_texts(clock.times_s, sampling)
-            draw_corner_texts(pixels, texts, self.processor.get("font", ROBOTO))
-        seen = SeenClip(
-            frames=FramesRecord(
-                count=len(indices),
-                indices=indices.tolist(),
-                times_s=timeline.times_s[indices].tolist(),
-                size_wh=list(layout.size_wh),
-                sha=sha,
-            ),
-            media=MediaRecord("ok_partial" if missing else "ok", missing, list(frames.notes)),
-            vision_tokens=layout.vision_tokens,
-            decode_s=time.perf_counter() - started,
-            frame_bytes=pixels.nbytes,
-        )
-        metadata = self.family.engine_metadata(clock, sampling)
-        kwargs = self.family.processor_kwargs(sampling, self.processor)
-        return PreparedClip(Video(pixels, metadata, kwargs, self.family.slot_word, self.family.vision_word), seen)
+    def _local(self, name: str) -> str:
+        return media_path(name, self.media_root, allow_outside=self.allow_outside_root)
 
 
-def _shift(seconds: float | None, by_s: float) -> float | None:
-    return None if seconds is None else seconds + by_s
+def _identity(medium: Medium, sha: str) -> str:
+    if isinstance(medium, Image):
+        return fingerprint(["image", sha, medium.pixels.shape])
+    return fingerprint([sha, medium.pixels.shape, dict(medium.metadata), dict(medium.processor_kwargs)])

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from vidpipe.engine.checkpoint import read_checkpoint
+from vidpipe.engine.interface import Video
 from vidpipe.job.impossible import refuse_missing_pruning
 from vidpipe.job.prepare import ClipReader, SeenClip
 from vidpipe.manifest.folder import path_text
-from vidpipe.manifest.row import Row
+from vidpipe.manifest.row import Medium, Row
 from vidpipe.models.family import Family, VideoLayout
 from vidpipe.models.prompt import Span
 from vidpipe.models.registry import FAMILIES, family_of, get_family
@@ -78,8 +79,17 @@ def family_and_processor(model: str, family: str | None, folder: Path) -> tuple[
     return found, checkpoint.processor(found)
 
 
-def preview(path: Path, recipe: Recipe, family: Family, processor: Mapping[str, Any]) -> Preview:
+def preview(
+    path: Path, recipe: Recipe, family: Family, processor: Mapping[str, Any], frames_fps: float | None = None
+) -> Preview:
     """Read `path` as a run of `recipe` would.
+
+    Args:
+        path: A video file, or a folder of pictures.
+        recipe: Its sampling and pruning count.
+        family: The model's.
+        processor: The settings that its frames go by.
+        frames_fps: Pictures a second, if it is a folder.
 
     Raises:
         MediaError: the file cannot be shown.
@@ -88,10 +98,12 @@ def preview(path: Path, recipe: Recipe, family: Family, processor: Mapping[str, 
     sampling = family.complete(recipe.sampling, processor)
     if recipe.pruning is not None:
         refuse_missing_pruning(recipe.pruning.method, family)
-    row = Row(index=0, line=1, id=path.name, video=path_text(path.absolute()))
+    medium = Medium("video" if frames_fps is None else "frames", path_text(path.absolute()), fps=frames_fps)
+    row = Row(index=0, line=1, id=path.name, media=(medium,))
     clip = Clip((PlannedRow(row, RowSettings(sampling, recipe.generation), ()),))
     prepared = ClipReader(recipe, family, processor, Path.cwd(), allow_outside_root=True).read(clip)
-    video = prepared.video
+    (video,) = prepared.media
+    assert isinstance(video, Video)
     told_s = [index / video.metadata["fps"] for index in video.metadata["frames_indices"]]
     height, width = video.pixels.shape[1:3]
     layout = family.layout(len(told_s), width, height, sampling, processor)

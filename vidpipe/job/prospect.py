@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from vidpipe.engine.checkpoint import Checkpoint, read_checkpoint
 from vidpipe.engine.interface import Demands
 from vidpipe.errors import RecipeError
-from vidpipe.job.impossible import refuse_impossible, with_engine_args
+from vidpipe.job.impossible import refuse_impossible, refuse_impossible_rows, with_engine_args
 from vidpipe.job.prepare import ClipReader
 from vidpipe.manifest.row import BadRow, Row
 from vidpipe.manifest.scan import Manifest, scan_manifest
@@ -40,11 +41,26 @@ class Prospect:
     @property
     def demands(self) -> Demands:
         """What the engine must be told beside the recipe's own sections for it."""
-        return Demands(self.recipe.pruning, tuple(self.checkpoint.config.get("architectures") or ()))
+        architectures = tuple(self.checkpoint.config.get("architectures") or ())
+        most = self.most_media()
+        return Demands(self.recipe.pruning, architectures, most["video"], most["image"])
 
     def plan(self, rows: Iterable[Row | BadRow]) -> Plan:
         """The plan for some of the manifest's rows."""
         return make_plan(rows, self.recipe, self.family, self.checkpoint.processor(self.family))
+
+    def most_media(self) -> dict[str, int]:
+        """The most media by modality of one row that can run; room for a video is always kept."""
+        most = {"video": 1, "image": 0}
+        abilities = self.family.abilities
+        for row in self.manifest.rows:
+            if isinstance(row, BadRow) or len(row.media) == 1 == most[row.media[0].modality]:
+                continue
+            counts: Counter[str] = Counter(medium.modality for medium in row.media)
+            if (counts["image"] and abilities.images is None) or (counts["video"] > 1 and not abilities.several_videos):
+                continue
+            most = {modality: max(count, counts[modality]) for modality, count in most.items()}
+        return most
 
 
 def look_ahead(loaded: LoadedRecipe) -> Prospect:
@@ -55,7 +71,7 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
 
     Raises:
         RecipeError: a path in the recipe leads nowhere, or a template is none.
-        CapabilityError: a combination of switches that cannot work.
+        CapabilityError: a combination of switches that cannot work, or rows that the family cannot take.
     """
     recipe, folder = loaded.recipe, loaded.folder
     PromptTemplate(recipe.prompt)
@@ -67,6 +83,7 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
     family.complete(recipe.sampling, checkpoint.processor(family))
     manifest_path = folder / Path(recipe.manifest).expanduser()
     manifest = scan_manifest(manifest_path, recipe_has_prompt=recipe.prompt is not None)
+    refuse_impossible_rows(manifest.rows, recipe, family)
     if recipe.media_root is None:
         # Nobody named a root, so there is none to stay in; relative paths start beside the manifest.
         root, allow_outside = manifest_path if manifest_path.is_dir() else manifest_path.parent, True
@@ -74,5 +91,5 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
         root, allow_outside = folder / Path(recipe.media_root).expanduser(), recipe.media.allow_outside_root
         if not root.is_dir():
             raise RecipeError(f"media_root {recipe.media_root}: no such folder. Paths start from {folder}.")
-    reader = ClipReader(recipe, family, checkpoint.processor(family), root, allow_outside)
+    reader = ClipReader(recipe, family, checkpoint.processor(family), root, allow_outside, checkpoint.image_processor)
     return Prospect(replace(loaded, recipe=recipe), checkpoint, family, manifest_path, manifest, reader)

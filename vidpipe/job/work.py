@@ -13,7 +13,6 @@ from vidpipe.engine.interface import EngineInput, Preparer, Request
 from vidpipe.errors import RowError
 from vidpipe.job.prepare import ClipReader, PreparedClip, SeenClip
 from vidpipe.plan.clips import Clip
-from vidpipe.recipe.resolve import fingerprint
 from vidpipe.recipe.schema import Recipe
 
 
@@ -44,18 +43,16 @@ def read_and_prepare(reader: ClipReader, preparer: Preparer, clip: Clip) -> Clip
 def prepare(recipe: Recipe, preparer: Preparer, clip: Clip, decoded: PreparedClip) -> ClipInputs:
     """Prepare a decoded clip for its rows."""
     started = time.perf_counter()
-    video, seen = decoded.video, decoded.seen
-    identity = fingerprint([seen.frames.sha, video.pixels.shape, dict(video.metadata), dict(video.processor_kwargs)])
     requests = [
         Request(
             id=planned.row.id,
             messages=planned.messages,
             generation=planned.settings.generation,
-            video=video,
+            media=decoded.media,
             special_tokens=recipe.special_tokens,
         )
         for planned in clip.rows
     ]
-    prepared = preparer.prepare(requests, identity)
+    prepared = preparer.prepare(requests, decoded.identities)
     prepare_s = time.perf_counter() - started
-    return ClipInputs(prepared.inputs, seen, prepare_s, prepared.media_bytes, time.monotonic())
+    return ClipInputs(prepared.inputs, decoded.seen, prepare_s, prepared.media_bytes, time.monotonic())

@@ -16,7 +16,10 @@ from typing import Any
 from vidpipe.manifest.jsonl import BOM
 from vidpipe.manifest.row import Fault, Record
 
-JSON_COLUMNS = frozenset({"options", "answers", "categories", "meta", "sampling", "generation"})
+JSON_COLUMNS = frozenset(
+    {"options", "answers", "categories", "meta", "sampling", "generation", "images", "clips", "messages"}
+)
+TEXT_OR_LIST_COLUMNS = frozenset({"video", "frames", "subtitles"})
 MAX_CELL_CHARS = 2**31 - 1
 
 
@@ -95,7 +98,7 @@ def _record(line: int, header: list[str], cells: list[str]) -> Record | Fault:
 def _cell(name: str, cell: str) -> Any:
     if cell == "":
         return None
-    if name in JSON_COLUMNS or (name == "video" and cell.startswith("[")):
+    if name in JSON_COLUMNS or (name in TEXT_OR_LIST_COLUMNS and cell.startswith("[")):
         return json.loads(cell)
     if name.startswith(("sampling.", "generation.")):
         try:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
-from vidpipe.errors import RowError, RowKind
+from vidpipe.errors import RowError
+from vidpipe.manifest.cells import clean_text, number, text, texts, whole_number, word
+from vidpipe.manifest.chat import chat_of
+from vidpipe.manifest.media import media_of
 from vidpipe.manifest.row import BadRow, Fault, Record, Row
+
+OPTION_STYLES = ("as_is", "dot", "paren", "auto")
 
 
 def to_row(record: Record, index: int, *, recipe_has_prompt: bool) -> Row | BadRow:
@@ -40,71 +44,50 @@ def _row_id(value: Any) -> str:
         raise RowError("bad_id", "the row has no id.")
     if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
         raise RowError("bad_id", f"id must be a text or a number, found {value!r}.")
-    return _clean_text("id", str(value), "bad_id")
+    return clean_text("id", str(value), "bad_id")
 
 
 def _row(record: Record, index: int, row_id: str, recipe_has_prompt: bool) -> Row:
     values = record.values
-    question, prompt = _text(values, "question"), _text(values, "prompt")
-    if question is None and prompt is None and not recipe_has_prompt:
-        raise RowError("missing_field", "neither question nor prompt; give one, or a `prompt` in the recipe.")
-    start_s, end_s = _window(values)
+    question, prompt = text(values, "question"), text(values, "prompt")
+    media = media_of(values)
+    messages = chat_of(values, media)
+    if question is None and prompt is None and messages is None and not recipe_has_prompt:
+        raise RowError(
+            "missing_field", "neither question nor prompt nor messages; give one, or a `prompt` in the recipe."
+        )
+    subtitles = texts(values, "subtitles")
+    if subtitles and sum(medium.modality == "video" for medium in media) != 1:
+        raise RowError("bad_value", "subtitles belong to one video; the row has none, or several.")
     return Row(
         index=index,
         line=record.line,
         id=row_id,
-        video=_video(values.get("video")),
+        media=media,
         text=prompt,
         question=question,
         options=_options(values.get("options")),
-        system=_text(values, "system"),
-        clip_start_s=start_s,
-        clip_end_s=end_s,
-        timestamps_from=_timestamps_from(values.get("timestamps_from")),
-        clip_id=_text(values, "clip_id") or _text(values, "group_id"),
+        option_style=word(values, "option_style", OPTION_STYLES),  # type: ignore[arg-type]
+        system=text(values, "system"),
+        prefill=text(values, "prefill") or None,
+        messages=messages,
+        subtitles=subtitles,
+        subtitle_offset_s=number(values, "subtitle_offset") or 0.0,
+        timestamps_from=word(values, "timestamps_from", ("clip", "video")) or "clip",  # type: ignore[arg-type]
+        clip_id=text(values, "clip_id") or text(values, "group_id"),
+        place_in_set=_place_in_set(values),
         sampling=_settings(values, "sampling"),
         generation=_settings(values, "generation"),
         values=values,
     )
 
 
-def _video(value: Any) -> str:
-    if value is None or value == "":
-        raise RowError("missing_field", "no video; give a path or a file:// URI.")
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    if not isinstance(value, str):
-        raise RowError(
-            "bad_value",
-            f"video must be one path, found {value!r}. Several videos a row are not supported yet.",
-        )
-    return value
-
-
-def _text(values: Mapping[str, Any], name: str) -> str | None:
-    value = values.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise RowError("bad_value", f"{name} must be a text, found {value!r}.")
-    return _clean_text(name, value)
-
-
-def _clean_text(name: str, value: str, kind: RowKind = "bad_value") -> str:
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        message = f"{name} has half of a surrogate pair at character {error.start + 1}, which no UTF-8 file can hold."
-        raise RowError(kind, message) from None
-    return value
-
-
-def _timestamps_from(value: Any) -> Literal["clip", "video"]:
-    if value in (None, "clip"):
-        return "clip"
-    if value == "video":
-        return "video"
-    raise RowError("bad_value", f"timestamps_from must be clip or video, found {value!r}.")
+def _place_in_set(values: Mapping[str, Any]) -> tuple[str, int] | None:
+    """Scorers put the rows of a set in order; a row that does not say where it stands would be lost there."""
+    name, index = text(values, "set_id"), whole_number(values, "set_index")
+    if (name is None) != (index is None):
+        raise RowError("missing_field", "set_id and set_index go together: the set, and the row's place in it.")
+    return None if name is None or index is None else (name, index)
 
 
 def _options(value: Any) -> tuple[str, ...]:
@@ -112,29 +95,7 @@ def _options(value: Any) -> tuple[str, ...]:
         return ()
     if not isinstance(value, list) or not all(isinstance(option, str) for option in value):
         raise RowError("bad_options", f"options must be a list of texts, found {value!r}.")
-    return tuple(_clean_text("options", option) for option in value)
-
-
-def _window(values: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    start_s, end_s = (_seconds(values, name) for name in ("clip_start", "clip_end"))
-    if start_s is not None and start_s < 0:
-        raise RowError("bad_window", f"clip_start {start_s:g} is negative.")
-    if end_s is not None and end_s <= (start_s or 0.0):
-        raise RowError("bad_window", f"clip_end {end_s:g} is not after clip_start {start_s or 0.0:g}.")
-    return start_s, end_s
-
-
-def _seconds(values: Mapping[str, Any], name: str) -> float | None:
-    value = values.get(name)
-    if value is None:
-        return None
-    try:
-        seconds = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
-    except (ValueError, OverflowError):
-        seconds = math.nan
-    if not math.isfinite(seconds):
-        raise RowError("bad_window", f"{name} must be seconds, found {value!r}.")
-    return seconds
+    return tuple(clean_text("options", option) for option in value)
 
 
 def _settings(values: Mapping[str, Any], section: str) -> dict[str, Any]:

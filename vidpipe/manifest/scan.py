@@ -11,6 +11,7 @@ from vidpipe.errors import ManifestError
 from vidpipe.manifest.delimited import header_of, read_delimited
 from vidpipe.manifest.folder import VIDEO_SUFFIXES, read_folder, read_single
 from vidpipe.manifest.jsonl import read_jsonl
+from vidpipe.manifest.media import MEDIA_COLUMNS
 from vidpipe.manifest.row import TEXT_COLUMNS, BadRow, ColumnKind, Fault, Record, Row
 from vidpipe.manifest.rows import to_row
 
@@ -50,6 +51,7 @@ def scan_manifest(path: Path, *, recipe_has_prompt: bool) -> Manifest:
     """
     manifest = Manifest()
     first_line: dict[str, int] = {}
+    first_in_set: dict[tuple[str, int], int] = {}
     for item in _open(path):
         if isinstance(item, Fault):
             manifest.faults.append(item)
@@ -57,7 +59,7 @@ def scan_manifest(path: Path, *, recipe_has_prompt: bool) -> Manifest:
         for name in item.values:
             if name not in manifest.columns:
                 manifest.columns[name] = _kind_of(path, name)
-        row = to_row(item, len(manifest.rows), recipe_has_prompt=recipe_has_prompt)
+        row = _in_set(to_row(item, len(manifest.rows), recipe_has_prompt=recipe_has_prompt), item.line, first_in_set)
         manifest.rows.append(row)
         if isinstance(row, BadRow):
             manifest.faults.append(row.fault)
@@ -69,6 +71,18 @@ def scan_manifest(path: Path, *, recipe_has_prompt: bool) -> Manifest:
             manifest.columns.setdefault(name, "text")
     _check_columns(manifest, recipe_has_prompt)
     return manifest
+
+
+def _in_set(row: Row | BadRow, line: int, first_line: dict[tuple[str, int], int]) -> Row | BadRow:
+    """The row, or why it cannot run: its place in its set is taken."""
+    if isinstance(row, BadRow) or row.place_in_set is None:
+        return row
+    earlier = first_line.setdefault(row.place_in_set, line)
+    if earlier == line:
+        return row
+    name, index = row.place_in_set
+    message = f"line {line}, row {row.id!r}: place {index} of set {name!r} stands already at line {earlier}."
+    return BadRow(row.index, row.id, Fault("bad_value", message, line, row.id), row.values)
 
 
 def _open(path: Path) -> Iterator[Record | Fault]:
@@ -98,9 +112,9 @@ def _check_columns(manifest: Manifest, recipe_has_prompt: bool) -> None:
     """Name a column that no row has once, instead of failing every row for it."""
     if any(fault.refuses_manifest for fault in manifest.faults) or not (manifest.columns or manifest.rows):
         return
-    wanted: list[tuple[str, Any]] = [("id", {"id"}), ("video", {"video"})]
+    wanted: list[tuple[str, Any]] = [("id", {"id"}), ("video", MEDIA_COLUMNS)]
     if not recipe_has_prompt:
-        wanted.append(("question", {"question", "prompt"}))
+        wanted.append(("question", {"question", "prompt", "messages"}))
     for name, any_of in wanted:
         if not any_of & manifest.columns.keys():
             manifest.faults = [fault for fault in manifest.faults if fault.kind != "missing_field"]

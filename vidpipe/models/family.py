@@ -8,7 +8,7 @@ stands in the prompt (`prompt`), and in which form an engine must be told all th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -41,6 +41,29 @@ class VideoLayout:
 
 
 @dataclass(frozen=True)
+class ImageLayout:
+    """How a still image lies before the model."""
+
+    size_wh: tuple[int, int]
+    """Width and height after the resize rule, in pixels."""
+    vision_tokens: int
+
+
+@dataclass(frozen=True)
+class ImageRules:
+    """What a family states of still images."""
+
+    word: str
+    """Control word: once where the chat template puts the image, once a vision token in the finished prompt."""
+    layout: Callable[[int, int, Mapping[str, Any]], ImageLayout]
+    """Width and height in pixels, and the settings of the checkpoint's image processor, to size and tokens.
+
+    Raises:
+        MediaError: `aspect_ratio`, where the family refuses a shape.
+    """
+
+
+@dataclass(frozen=True)
 class Abilities:
     """What a family can do in its engine, as written down; `engine.abilities` holds it against the installed engine."""
 
@@ -54,6 +77,12 @@ class Abilities:
     encoder_data_parallel: bool = False
     needs_remote_code: bool = False
     """Whether the checkpoint's own Python code must be allowed."""
+    images: ImageRules | None = None
+    """How still images are shown; None: a row has none. Tested with the engine, like the two that follow."""
+    several_videos: bool = False
+    """Whether a row may show more than one video."""
+    text_between_frames: bool = False
+    """Whether text may stand between the frames of a video, as subtitles do."""
     engine_args: Mapping[str, Any] = field(default_factory=dict)
     """Arguments without which the engine does not show the model what the rules say."""
 

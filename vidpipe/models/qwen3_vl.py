@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from vidpipe.models.clock import FrameClock, vllm_metadata
-from vidpipe.models.family import Abilities, Bounds, VideoLayout, bounds_of, fill, padded
+from vidpipe.models.family import Abilities, Bounds, ImageLayout, ImageRules, VideoLayout, bounds_of, fill, padded
 from vidpipe.models.indices import spread_rounded
 from vidpipe.models.prompt import Span
-from vidpipe.models.qwen3_vl_prompt import END, START, VIDEO, pairs
-from vidpipe.models.resize import ceil_to, check_aspect_ratio, floor_to, round_to
+from vidpipe.models.qwen3_vl_prompt import END, IMAGE, START, VIDEO, pairs
+from vidpipe.models.resize import ceil_to, check_aspect_ratio, floor_to, qwen2_vl_resize, round_to
 from vidpipe.recipe.schema import Sampling
 
 ASSUMED_FPS = 24.0  # what both upstreams take for a file that does not say
@@ -32,6 +32,9 @@ PROCESSOR_DEFAULTS = {
 }
 CLASS_BOUNDS = Bounds(131_072, 786_432)
 """What transformers' class assumes; checkpoints ship 4,096 to 25,165,824, without which a clip gets 384 tokens."""
+
+IMAGE_BOUNDS = Bounds(65_536, 16_777_216)
+"""Pixels of a still image, as the published checkpoints have them."""
 
 
 def sample_indices(
@@ -123,6 +126,26 @@ def video_layout(frames: int, height: int, width: int, processor: Mapping[str, A
     return VideoLayout((out_w, out_h), grid, math.prod(grid) // merge**2, merge)
 
 
+def image_layout(width: int, height: int, processor: Mapping[str, Any]) -> ImageLayout:
+    """Size and tokens of a still image under an image processor's settings (keys of `preprocessor_config.json`).
+
+    Raises:
+        MediaError: `aspect_ratio`.
+    """
+    settings = {**PROCESSOR_DEFAULTS, **processor}
+    bounds = bounds_of(processor, IMAGE_BOUNDS)
+    patch, merge = settings["patch_size"], settings["merge_size"]
+    out_h, out_w = qwen2_vl_resize(
+        "Qwen3-VL",
+        height,
+        width,
+        factor=patch * merge,
+        min_pixels=bounds.min_pixels,
+        max_pixels=bounds.max_pixels,
+    )
+    return ImageLayout((out_w, out_h), (out_h // patch) * (out_w // patch) // merge**2)
+
+
 class Qwen3VL:
     """The family's rules behind the common interface."""
 
@@ -133,7 +156,14 @@ class Qwen3VL:
         "hf": frozenset({"fps", "num_frames", "min_frames", "max_frames", "min_pixels", "max_pixels"}),
     }
     abilities: ClassVar[Abilities] = Abilities(
-        "vllm", "Qwen3VLForConditionalGeneration", ("evs", "vidcom2"), ("image", "video"), encoder_data_parallel=True
+        "vllm",
+        "Qwen3VLForConditionalGeneration",
+        ("evs", "vidcom2"),
+        ("image", "video"),
+        encoder_data_parallel=True,
+        images=ImageRules(IMAGE, image_layout),
+        several_videos=True,
+        text_between_frames=True,
     )
     published: ClassVar[Mapping[str, Any]] = {
         **PROCESSOR_DEFAULTS,

@@ -13,6 +13,7 @@ from vidpipe.models.positions import Block, Positions, grid_positions, positions
 from vidpipe.models.prompt import Span, without_empty
 
 START, VIDEO, END = "<|vision_start|>", "<|video_pad|>", "<|vision_end|>"
+IMAGE = "<|image_pad|>"
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,23 @@ class PlannedRow:
 
 @dataclass(frozen=True)
 class Clip:
-    """One part of one file under one sampling, and the rows that ask about it."""
+    """The same media under one sampling, and the rows that ask about them: nearly always one part of one file.
+
+    A row without media is a clip of its own: there is nothing to share.
+    """
 
     rows: tuple[PlannedRow, ...]
 
     @property
     def first(self) -> PlannedRow:
-        """All rows of a clip agree on file, window and sampling: any of them tells."""
+        """All rows of a clip agree on media, windows and sampling: any of them tells."""
         return self.rows[0]
+
+    @property
+    def name(self) -> str:
+        """The clip as messages name it."""
+        row = self.first.row
+        return ", ".join(medium.name for medium in row.media) or f"row {row.id!r}"
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,8 @@ def _resolve(
         return row
     try:
         settings = resolve_row(recipe, row.values, row.sampling, row.generation)
-        messages = messages_for(row, template.user_text(row), recipe.system)
+        refuse_impossible_media(row, family, recipe)
+        messages = messages_for(row, template, recipe.system)
         sampling = family.complete(settings.sampling, processor)
     except RowError as error:
         return BadRow(row.index, row.id, Fault(error.kind, str(error), row.line, row.id), row.values)
@@ -81,6 +91,30 @@ def _resolve(
     return PlannedRow(row, replace(settings, sampling=sampling), messages)
 
 
+def refuse_impossible_media(row: Row, family: Family, recipe: Recipe) -> None:
+    """Refuse media that the family does not take; other rows are not touched.
+
+    Raises:
+        RowError: `bad_value`.
+    """
+    abilities = family.abilities
+    videos = sum(medium.modality == "video" for medium in row.media)
+    if videos < len(row.media) and abilities.images is None:
+        raise RowError("bad_value", f"row {row.id!r}: {family.name} takes no images here.")
+    if videos > 1 and not abilities.several_videos:
+        raise RowError("bad_value", f"row {row.id!r}: {family.name} takes one video a row here, found {videos}.")
+    if row.subtitles and not abilities.text_between_frames:
+        raise RowError(
+            "bad_value",
+            f"row {row.id!r}: {family.name} has no place for subtitles between frames. Put their text into the prompt.",
+        )
+    if row.subtitles and recipe.pruning is not None:
+        raise RowError("bad_value", f"row {row.id!r}: with pruning there is no place for subtitles between frames.")
+
+
 def _clip_key(planned: PlannedRow) -> tuple[Any, ...]:
     row = planned.row
-    return (row.video, row.clip_start_s, row.clip_end_s, row.timestamps_from, planned.settings.sampling)
+    if not row.media:
+        return ("text", row.index)
+    subtitles = (row.subtitles, row.subtitle_offset_s)
+    return (row.media, row.timestamps_from, subtitles, planned.settings.sampling)

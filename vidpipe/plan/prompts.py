@@ -1,10 +1,10 @@
-"""The user text of a row: its finished prompt, or the recipe's template over its columns."""
+"""What a row says to the model: its own chat, its finished prompt, or the recipe's template over its columns."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -13,6 +13,7 @@ from vidpipe.errors import RecipeError, RowError
 from vidpipe.manifest.row import Row
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+OptionStyle = Literal["as_is", "dot", "paren", "auto"]
 _LETTERED = re.compile(r"\s*\(?([A-Z])[.):]")
 
 
@@ -36,7 +37,9 @@ class PromptTemplate:
                 raise RecipeError(f"prompt: not a Jinja2 template: {error}") from None
 
     def user_text(self, row: Row) -> str:
-        """The text that the model gets beside the video.
+        """The text that the model gets beside the media.
+
+        The template sees the options as they are, unless the row says how they are lettered.
 
         Raises:
             RowError: the template asks for a column that the row lacks.
@@ -44,35 +47,56 @@ class PromptTemplate:
         if row.text is not None:
             return row.text
         if self._template is None:
-            return "\n".join([row.question or "", *lettered(row.options)])
+            return "\n".join([row.question or "", *lettered(row.options, row.option_style or "auto")])
+        options = lettered(row.options, row.option_style or "as_is")
         try:
-            text: str = self._template.render(**{**row.values, "options": list(row.options)})
+            text: str = self._template.render(**{**row.values, "options": options})
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
             raise RowError("bad_value", f"row {row.id!r}: the recipe's prompt template fails: {error}.") from None
         return text
 
 
-def lettered(options: Sequence[str]) -> list[str]:
-    """Options with their letters, as they are if they bring letters in order (`A. left`, `(B) right`).
+def lettered(options: Sequence[str], style: OptionStyle) -> list[str]:
+    """Options with their letters.
+
+    Args:
+        options: As published.
+        style: `as_is`; `dot` (`A. left`); `paren` (`(A) left`); `auto`: as they are if they bring letters in order,
+            else `dot`.
 
     Raises:
         RowError: more options than letters.
     """
     marks = [match.group(1) if (match := _LETTERED.match(option)) else None for option in options]
-    if options and marks == list(LETTERS[: len(options)]):
+    if style == "as_is" or (style == "auto" and marks == list(LETTERS[: len(options)])):
         return list(options)
     if len(options) > len(LETTERS):
         raise RowError("bad_options", f"{len(options)} options are more than there are letters.")
-    return [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
+    form = "({}) {}" if style == "paren" else "{}. {}"
+    return [form.format(letter, option) for letter, option in zip(LETTERS, options, strict=False)]
 
 
-def messages_for(row: Row, user_text: str, system: str | None) -> tuple[dict[str, Any], ...]:
-    """Chat messages: system text if any, then the video and, behind it, the user text.
+def messages_for(row: Row, template: PromptTemplate, system: str | None) -> tuple[dict[str, Any], ...]:
+    """Chat messages: the row's own, or system text if any, the media and, behind them, the user text.
 
-    The video comes first so that all questions on a clip share the longest prefix.
+    The media come first so that all questions on a clip share the longest prefix. A last turn
+    of the assistant is the beginning of the answer, which the model goes on with.
+
+    Args:
+        row: The row.
+        template: The recipe's.
+        system: The recipe's; for rows that bring neither a system text nor a chat of their own.
+
+    Raises:
+        RowError: the template does not fit the row.
     """
+    if row.messages is not None:
+        return row.messages
     turns: list[dict[str, Any]] = []
     if (system_text := row.system or system) is not None:
         turns.append({"role": "system", "content": system_text})
-    turns.append({"role": "user", "content": [{"type": "video"}, {"type": "text", "text": user_text}]})
+    marks = [{"type": medium.modality} for medium in row.media]
+    turns.append({"role": "user", "content": [*marks, {"type": "text", "text": template.user_text(row)}]})
+    if row.prefill is not None:
+        turns.append({"role": "assistant", "content": row.prefill})
     return tuple(turns)

@@ -66,16 +66,16 @@ def _overlay(name: str, base: S, *layers: Mapping[str, Any]) -> S:
 
 
 def _matches(when: Mapping[str, Any], row_values: Mapping[str, Any]) -> bool:
-    return all(_reach(row_values, column) == wanted for column, wanted in when.items())
+    return all(reach(row_values, column) == wanted for column, wanted in when.items())
 
 
-def _reach(values: Any, dotted: str) -> Any:
+def reach(values: Any, dotted: str) -> Any:
     """`categories.duration` as a column of that name, or as a key in the column `categories`."""
     if isinstance(values, Mapping) and dotted in values:
         return values[dotted]
     head, _, rest = dotted.partition(".")
     if rest and isinstance(values, Mapping):
-        return _reach(values.get(head), rest)
+        return reach(values.get(head), rest)
     return None
 
 

@@ -82,6 +82,8 @@ class EngineSection(Section):
     """`vllm`: the CUDA or the CPU build, whichever is installed. `fake`: replies by a script, for tests."""
     encoder_graphs: Literal["auto", "on", "off"] = "auto"
     """CUDA graphs for the vision encoder; `auto` uses them where they are known to help."""
+    data_parallel: Annotated[int, Field(ge=1)] = 1
+    """Engines that one run starts on this host, each with devices of its own; one feed serves them all."""
     unknown_version: Literal["warn", "refuse"] = "refuse"
     """With a vLLM version that a needed repair was not tested with: repair it all the same and say so, or refuse."""
     args: dict[str, Any] = Field(default_factory=dict)
@@ -138,7 +140,7 @@ class Feed(Section):
     """How clips are brought to the engine."""
 
     workers: Annotated[int, Field(ge=1)] | None = None
-    """Worker processes, which decode; left out: half of the cores."""
+    """Worker processes, which decode; left out: by cores at first, and more when the engine has to wait for them."""
     prepare: Literal["auto", "workers", "engine"] = "auto"
     """Where clips go through the model's processor; `auto`: in the workers, with vLLM's CPU build in the engine."""
     memory: Annotated[int, Field(ge=1)] | None = None
@@ -225,6 +227,14 @@ class Recipe(Section):
     """How clips are brought to the engine."""
     output: Output = Field(default_factory=Output)
     """What counts as a good run."""
+    scorer: str | None = None
+    """Profile that `vidpipe score` takes for rows that name none; docs/benchmarks.md."""
+    cluster_by: str | None = None
+    """Column whose equal values make rows depend on each other, for standard errors; left out: the clip."""
+    breakdowns: list[str] | None = None
+    """Categories and other columns that scores are reported by; left out: all categories."""
+    strip_reasoning: bool = False
+    """Take tagged reasoning out of replies before they are scored; the score says so."""
     retry: Retry = Field(default_factory=Retry)
     """When to give up on a row."""
     record: Record = Field(default_factory=Record)

@@ -35,11 +35,21 @@ class FramesRecord:
 
 
 @dataclass(frozen=True)
+class ImageRecord:
+    """A still image that the model saw."""
+
+    size_wh: list[int]
+    """Width and height before the model, after its resize rule, in pixels."""
+    sha: str
+    """SHA-256 over the decoded RGB bytes."""
+
+
+@dataclass(frozen=True)
 class VisionTokens:
     """Vision tokens by effect, not by switch."""
 
     asked: int
-    """What the family's rule gives for these frames, before pruning."""
+    """What the family's rule gives for all media of the row, before pruning."""
     kept: int | None
     """What stood in the prompt; None if the engine cannot tell."""
 
@@ -81,6 +91,7 @@ class OutputRow:
     tokens_out: int | None = None
     frames: FramesRecord | None = None
     more_frames: list[FramesRecord] = field(default_factory=list)
+    images: list[ImageRecord] = field(default_factory=list)
     vision_tokens: VisionTokens | None = None
     resolved: ResolvedRecord | None = None
     seconds: Seconds = field(default_factory=Seconds)

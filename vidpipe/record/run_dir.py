@@ -28,6 +28,9 @@ from typing import Any
 from vidpipe.errors import RecipeError
 from vidpipe.record.disk import read_mark, replace_json, set_mark
 
+FEED_FILES = "feed.*.json"
+"""Reports of all processes on a run."""
+
 
 class RunDir:
     """Paths and small files of a run."""
@@ -61,7 +64,7 @@ class RunDir:
         """Remove the files of an earlier run, and nothing else that may lie here."""
         folders = (self.done, self.claims, self.parts, self.plans)
         files = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
-        files += [*self.path.glob("engine.*.log"), *self.path.glob("feed.*.json")]
+        files += [*self.path.glob("engine.*.log"), *self.path.glob(FEED_FILES)]
         for file in (*files, self.order_file, self.results, self.recipe_file):
             file.unlink(missing_ok=True)
         self.run_file.unlink(missing_ok=True)  # last: until then this is a run directory

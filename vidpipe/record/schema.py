@@ -43,6 +43,7 @@ _FIELDS: list[tuple[str, pa.DataType]] = [
     ("tokens_out", pa.int32()),
     ("frames", _FRAMES),
     ("more_frames", pa.list_(_FRAMES)),
+    ("images", pa.list_(pa.struct([("size_wh", pa.list_(pa.int32())), ("sha", pa.string())]))),
     ("vision_tokens", pa.struct([("asked", pa.int32()), ("kept", pa.int32())])),
     ("resolved", pa.struct([(name, pa.string()) for name in ("sha", "model", "engine", "vidpipe")])),
     ("seconds", pa.struct([(name, pa.float64()) for name in ("decode", "prepare", "queue", "engine")])),

@@ -97,9 +97,8 @@ def receive(channel: socket.socket) -> Any:
     try:
         length, size = _HEADER.unpack(header)
         offsets, sizes, body = pickle.loads(_receive_exactly(channel, length))
-        if not size:
-            return pickle.loads(body)
-        memory = memoryview(mmap.mmap(descriptors[0], size))
+        # Arrays without elements need no memory, and are arrays still.
+        memory = memoryview(mmap.mmap(descriptors[0], size) if size else b"")
         views = [memory[offset : offset + nbytes] for offset, nbytes in zip(offsets, sizes, strict=True)]
         return pickle.loads(body, buffers=views)
     finally:

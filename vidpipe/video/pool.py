@@ -59,16 +59,21 @@ class ClipPool:
         self._children: set[_Child] = set()
         self._lock = threading.Lock()
         self._closed = False
-        self._threads = [threading.Thread(target=self._serve, name=f"clip-pool-{n}") for n in range(workers)]
-        for thread in self._threads:
-            thread.daemon = True
-            thread.start()
+        self._threads: list[threading.Thread] = []
+        for _ in range(workers):
+            self.add_worker()
 
     def __enter__(self) -> ClipPool:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def add_worker(self) -> None:
+        """One child more."""
+        thread = threading.Thread(target=self._serve, name=f"clip-pool-{len(self._threads)}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def submit(
         self,

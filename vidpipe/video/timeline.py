@@ -20,6 +20,7 @@ from vidpipe.video.packets import NO_TICKS, PacketTable, read_packets
 from vidpipe.video.shown import shown_packets
 from vidpipe.video.streams import choose_stream
 from vidpipe.video.truncation import is_cut
+from vidpipe.video.window import window_of
 
 _FALLBACK_FPS = 25.0  # FFmpeg's own assumption for streams that state no rate
 
@@ -54,30 +55,9 @@ class Timeline:
         return clock.elapsed(self.times_s, 1 / self.average_fps)
 
     def window(self, start_s: float | None, end_s: float | None) -> tuple[int, int]:
-        """Return the half-open index range of the frames with start_s <= time < end_s.
-
-        None leaves an end open. MediaError `bad_window` when the window is reversed, not
-        finite, negative (before the first frame, in files that start below 0), or holds
-        no frame.
-        """
-        earliest_s = min(0.0, float(self.times_s[0]))
-        for name, value in (("start", start_s), ("end", end_s)):
-            if value is not None and not (np.isfinite(value) and value >= earliest_s):
-                raise MediaError("bad_window", f"window {name} {value} s: give a finite number of seconds >= 0")
-        if start_s is not None and end_s is not None and end_s <= start_s:
-            raise MediaError("bad_window", f"window [{start_s}, {end_s}) s ends before it starts; swap the two")
+        """Return the half-open index range of the frames with start_s <= time < end_s; see `window_of`."""
         # Joined recordings go back in time: there the running time counts, so that the range stays one piece.
-        times = self.times_s[0] + self.elapsed_s
-        # Half a microsecond: 3.3 stands for the frame at 3.3 s, also when its time is 3.3000000000000003.
-        first = 0 if start_s is None else int(np.searchsorted(times, start_s - 5e-7, side="left"))
-        end = len(times) if end_s is None else int(np.searchsorted(times, end_s - 5e-7, side="left"))
-        if end <= first:
-            raise MediaError(
-                "bad_window",
-                f"window [{start_s}, {end_s}) s holds no frame; the file's {len(times)} frames are shown"
-                f" from {times[0]:.3f} to {times[-1]:.3f} s",
-            )
-        return first, end
+        return window_of(self.times_s[0] + self.elapsed_s, start_s, end_s)
 
 
 def read_timeline(path: PathLike) -> Timeline:

@@ -1,51 +1,54 @@
-"""EgoSchema: `lmms-lab/egoschema`, config Subset, the 500 of 5 031 questions whose answers are public.
+"""EgoSchema: `lmms-lab/egoschema`, config Subset, or `questions.json` with `subset_answers.json` beside it.
 
-Rows of the whole set have no answer: they run and are counted as unscored.
+Answers of 500 of the 5 031 questions are public. The others run, are counted as unscored, and go into a submission
+file; part `subset` leaves them out.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from vidpipe.benchmarks.importer import Importer, Record, meta
+from vidpipe.benchmarks import prompts
+from vidpipe.benchmarks.importer import Companion, Importer, Record
 
-COLUMNS: dict[str, tuple[type, ...]] = {
-    "question_idx": (str, int),
-    "video_idx": (str,),
-    "question": (str,),
-    "option": (list,),
-    "answer": (str, int, type(None)),
-}
-PROMPT = """\
-{{ question }}
-{{ options | join("\\n") }}
-Answer with the option's letter from the given choices directly."""
+_NULL = type(None)
+OPTIONS = tuple(f"option {n}" for n in range(5))
 
 
 def to_row(record: Record, number: int) -> dict[str, Any]:
-    """A published record as a row; its answer is an index from 0, as text."""
-    row: dict[str, Any] = {
-        "id": str(record["question_idx"]),
-        "video": f"videos/{record['video_idx']}.mp4",
-        "clip_id": record["video_idx"],
+    """The answer is an index from 0; the Hub has it as text, and letters in its options."""
+    video, answer = record.get("video_idx") or record.get("q_uid"), record.get("answer")
+    return {
+        "id": str(record.get("question_idx") or record.get("q_uid")),
+        "video": f"videos/{video}.mp4",
+        "clip_id": video,
         "question": record["question"],
-        "options": record["option"],
+        "options": record.get("option") or [f"{'ABCDE'[n]}. {record[name]}" for n, name in enumerate(OPTIONS)],
+        "answer": None if answer in (None, "") else int(str(answer)),
         "answer_type": "choice_index",
-        "scorer": IMPORTER.profile,
     }
-    if record.get("answer") not in (None, ""):
-        row["answer"] = int(record["answer"])
-    if rest := meta(record, COLUMNS):
-        row["meta"] = rest
-    return row
 
 
 IMPORTER = Importer(
     name="egoschema",
     profile="egoschema.lmms_main",
-    columns=COLUMNS,
+    columns={
+        "question_idx": (str, int, _NULL),
+        "video_idx": (str, _NULL),
+        "q_uid": (str, _NULL),
+        "question": (str,),
+        "option": (list, _NULL),
+        **dict.fromkeys(OPTIONS, (str, _NULL)),
+        "answer": (str, int, _NULL),
+    },
     row=to_row,
-    prompt=PROMPT,
+    prompt=prompts.egoschema(),
     prompt_source="EvolvingLMMs-Lab/lmms-eval @75571cf, lmms_eval/tasks/egoschema/utils.py",
     max_tokens=16,
+    companion=Companion(
+        lambda path: "subset_answers.json",
+        "q_uid",
+        lambda answers: {uid: {"answer": answer} for uid, answer in answers.items()},
+    ),
+    subsets={"subset": lambda record: record.get("answer") not in (None, "")},
 )

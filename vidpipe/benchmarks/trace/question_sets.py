@@ -8,11 +8,12 @@ from typing import Any
 
 from vidpipe.benchmarks import jumpscore as jumps
 from vidpipe.benchmarks import tempcompass as compass
+from vidpipe.benchmarks.activitynetqa import exact_text, judge_reply
 from vidpipe.benchmarks.candidates import first_candidate, last_candidate
 from vidpipe.benchmarks.grounding import charades_spans, eval_tvg_spans, overlap, timelens_spans
 from vidpipe.benchmarks.profile import Question
-from vidpipe.benchmarks.question_sets import exact_text, group_score, judge_reply
 from vidpipe.benchmarks.trace.wire import guarded
+from vidpipe.benchmarks.videomme_v2 import group_score
 
 SPANS = {"lmms_eval_main": charades_spans, "lmms_eval_eval_tvg": eval_tvg_spans, "timelens": timelens_spans}
 NEXTQA_TYPES = {"Why": "CW", "How": "CH", "Bef&Aft": "TN", "When": "TC", "Cnt": "DC", "Loc": "DL", "Other": "DO"}

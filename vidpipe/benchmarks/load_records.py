@@ -1,0 +1,76 @@
+"""Replies of other tools: JSON lines with our column names or theirs, lmms-eval's sample logs, Video-MME's own form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from vidpipe.benchmarks.importer import Importer
+from vidpipe.benchmarks.predictions import Prediction
+from vidpipe.benchmarks.profile import Question
+from vidpipe.benchmarks.registry import IMPORTERS, get_importer
+from vidpipe.errors import ManifestError
+
+TEXTS = ("text", "prediction", "response")
+"""What tools call a reply."""
+_ANSWERS = ("answer", "ground_truth", "target")
+
+
+def read_records(records: Iterable[Mapping[str, Any]], benchmark: str | None) -> list[Prediction]:
+    """A row for each record.
+
+    Args:
+        records: JSON objects.
+        benchmark: Importer that reads what the benchmark publishes inside them.
+
+    Raises:
+        ManifestError: a record has no id, or no text as its reply.
+    """
+    importer = get_importer(benchmark) if benchmark in IMPORTERS else None
+    flat = (one for record in records for one in _expanded(record, importer))
+    return [_of_record(record, number, importer) for number, record in enumerate(flat, 1)]
+
+
+def _expanded(record: Mapping[str, Any], importer: Importer | None) -> Iterable[Mapping[str, Any]]:
+    """Published objects with replies inside, such as Video-MME's `questions`, as rows; others as they are."""
+    if importer is None or "id" in record or "filtered_resps" in record:
+        return (record,)
+    return ({**importer.make_row(one, n), **_reply(one)} for n, one in enumerate(importer.expand(record)))
+
+
+def _reply(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: record[name] for name in TEXTS if name in record}
+
+
+def _of_record(record: Mapping[str, Any], number: int, importer: Importer | None) -> Prediction:
+    """A line of JSON: our own column names, or a sample of lmms-eval (`doc`, `filtered_resps`)."""
+    if "filtered_resps" in record:
+        replies, doc = record["filtered_resps"], record.get("doc") or {}
+        doc = importer.make_row(doc, number - 1) if importer else doc
+        record = {"id": record.get("doc_id", number), **doc, "text": replies[0] if replies else None}
+    text = next((record[name] for name in TEXTS if name in record), None)
+    answer = next((record[name] for name in _ANSWERS if name in record), None)
+    if "id" not in record:
+        raise ManifestError("missing_column", f"record {number}: no id. Found: {', '.join(record)}.", line=number)
+    if isinstance(text, list):
+        text = text[0] if text else None
+    if text is not None and not isinstance(text, str):
+        raise ManifestError("syntax", f"record {number}: the reply must be a text, found {text!r}.", line=number)
+    return Prediction(
+        str(record["id"]),
+        text,
+        Question(
+            answer,
+            str(record.get("question_type") or ""),
+            tuple(record.get("options") or ()),
+            record.get("answer_type"),
+            tuple(record.get("answers") or ()),
+            str(record.get("question") or ""),
+        ),
+        str(record.get("clip_id") or record.get("video") or record["id"]),
+        record.get("scorer"),
+        record.get("status") == "length",
+        record.get("categories") or {},
+        record.get("set_id"),
+        int(record.get("set_index") or 0),
+    )

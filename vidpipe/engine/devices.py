@@ -1,0 +1,42 @@
+"""Which devices and ports each engine of a group gets, as environment variables."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from vidpipe.errors import CapabilityError
+from vidpipe.recipe.schema import EngineSection
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+def environments_of(settings: EngineSection) -> list[dict[str, str]]:
+    """One environment for each of `data_parallel` engines: consecutive devices, as many as one model needs.
+
+    Raises:
+        CapabilityError: the devices that are visible do not suffice.
+    """
+    each = int(settings.args.get("tensor_parallel_size", 1)) * int(settings.args.get("pipeline_parallel_size", 1))
+    wanted = settings.data_parallel * each
+    said = os.environ.get(VISIBLE)
+    names = [str(number) for number in range(wanted)] if said is None else [name for name in said.split(",") if name]
+    if said and len(names) < wanted:
+        raise CapabilityError(
+            f"engine.data_parallel: {settings.data_parallel} engines of {each} GPU each need {wanted}; "
+            f"{VISIBLE}={said} shows {len(names)}. Lower data_parallel, or show more."
+        )
+    ports = _free_ports(settings.data_parallel)
+    return [
+        {VISIBLE: ",".join(names[i * each : (i + 1) * each]), "VLLM_PORT": str(port)} for i, port in enumerate(ports)
+    ]
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports from which each engine looks on for its own; far enough from each other not to be taken meanwhile."""
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    try:
+        return [server.getsockname()[1] for server in held]
+    finally:
+        for server in held:
+            server.close()
