@@ -16,6 +16,8 @@ from vidpipe.manifest.row import Medium as Named
 from vidpipe.models.family import Family, VideoLayout
 from vidpipe.plan.clips import Clip
 from vidpipe.plan.cost import UNKNOWN_COST, clip_cost
+from vidpipe.plan.graph_packing import EncoderItem
+from vidpipe.plan.graph_proposal import encoder_item
 from vidpipe.pruning.counts import account, positions_taken
 from vidpipe.recipe.resolve import fingerprint
 from vidpipe.recipe.schema import Pruning, Recipe, Sampling
@@ -76,6 +78,8 @@ class Outlook:
     """Positions that the clip alone takes, its texts left out; what is pruned takes them too."""
     media_bytes: int
     """Upper bound of what the clip takes, decoded and prepared."""
+    encoder: tuple[EncoderItem, ...] = ()
+    """Its videos as the vision encoder sees them."""
 
 
 def kept_tokens(layout: VideoLayout, pruning: Pruning | None) -> int:
@@ -115,6 +119,7 @@ class ClipReader:
             kept_tokens=sum(outlook.kept_tokens for outlook in outlooks),
             positions=sum(outlook.positions for outlook in outlooks),
             media_bytes=sum(outlook.media_bytes for outlook in outlooks),
+            encoder=tuple(item for outlook in outlooks for item in outlook.encoder),
         )
 
     def read(self, clip: Clip) -> PreparedClip:
@@ -167,7 +172,8 @@ class ClipReader:
         kept = kept_tokens(layout, self.recipe.pruning)
         steps, *sides = layout.grid_thw
         positions = positions_taken(0, 0, steps, *(side // layout.merge for side in sides))
-        return Outlook(cost, header.duration_s, count, layout.vision_tokens, kept, positions, media_bytes)
+        encoder = (encoder_item(layout.grid_thw, layout.merge),)
+        return Outlook(cost, header.duration_s, count, layout.vision_tokens, kept, positions, media_bytes, encoder)
 
     def _header(self, medium: Named) -> Header:
         if medium.kind == "video":
