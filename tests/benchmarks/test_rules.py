@@ -38,6 +38,31 @@ def test_lenient_number(row: dict[str, Any]) -> None:
     assert lenient_number(row["reply"]) in row.get("accept", [row["extracted"]])
 
 
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("A and B", None),
+        ("A or B", None),
+        ("A cat sits left of C", "C"),
+        ("A man runs", None),
+        ("B, since A is far", "B"),
+    ],
+)
+def test_lenient_letter_does_not_choose_between_two(reply: str, expected: str | None) -> None:
+    assert lenient_letter(reply, "ABCD") == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("3 + 4 = 7", 7), ("1 234 567 of them", 1234567), ("minus 3", -3), ("two dozen", None), ("1_200", None),
+        ("2 300 and 4.5", 2300), ("4 100", 4100), ("12 3456", 12),
+    ],
+)  # fmt: skip
+def test_lenient_number_reads_what_people_write(reply: str, expected: float | None) -> None:
+    assert lenient_number(reply) == expected
+
+
 @pytest.mark.parametrize("row", rows("mra.json"), ids=lambda row: f"{row['pred']} of {row['gold']}")
 def test_mra(row: dict[str, Any]) -> None:
     assert official_mra(row["pred"], row["gold"]) == row["score"]

@@ -9,12 +9,14 @@ from pathlib import Path
 
 from tests.checkpoints.common import SEED, main, write_tokenizer
 from tests.checkpoints.minimax_m3 import CONTROL, END, IMAGE, TEMPLATE, UNKNOWN, VIDEO, write_processors
+from vidpipe.engine import torchvision_on_cpu
 
 WIDTH, HEADS, KEY_VALUE_HEADS, HEAD = 64, 4, 2, 64
 
 
 def make(folder: Path) -> None:
     """Write the checkpoint into `folder`."""
+    torchvision_on_cpu.install()
     import torch
     from transformers import MiniMaxM3SparseForConditionalGeneration, MiniMaxM3VLConfig
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.checkpoints.minimax_m3 import make
 from vidpipe.engine import torchvision_on_cpu, vllm_environment
 from vidpipe.errors import EngineError
 from vidpipe.models.clock import FrameClock
-from vidpipe.models.minimax_m3 import END, START, VIDEO
+from vidpipe.models.minimax_m3 import VIDEO
 from vidpipe.models.prompt import token_ids
 from vidpipe.models.registry import get_family
 from vidpipe.recipe.schema import Sampling
@@ -26,69 +26,16 @@ try:
 except EngineError:
     pytest.skip("vLLM is not installed here", allow_module_level=True)
 
-PAD, STOP, IMAGE = "<unk>", "[e~[", "]<]image[>["
-HEADS, WIDTH = 4, 64
-
-
-def write_tokenizer(folder: Path) -> dict[str, int]:
-    """One token a byte, and the control words."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE(vocab={letter: number for number, letter in enumerate(letters)}, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    words = [PAD, STOP, IMAGE, VIDEO, START, END]
-    tokenizer.add_special_tokens([AddedToken(word, special=True, normalized=False) for word in words])
-    tokenizer.save(str(folder / "tokenizer.json"))
-    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": STOP, "pad_token": PAD, "unk_token": PAD}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    return {word: tokenizer.token_to_id(word) for word in words} | {"size": tokenizer.get_vocab_size()}
-
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("minimax")
-    ids = write_tokenizer(folder)
-    layers = [0, 0]  # no mixture of experts, no sparse attention: only the processor is of interest
-    text = {
-        "model_type": "minimax_m3_text", "vocab_size": ids["size"], "hidden_size": WIDTH, "intermediate_size": WIDTH,
-        "dense_intermediate_size": WIDTH, "shared_intermediate_size": WIDTH, "num_hidden_layers": len(layers),
-        "num_attention_heads": HEADS, "num_key_value_heads": 2, "head_dim": 64, "max_position_embeddings": 32768,
-        "rotary_dim": 32, "partial_rotary_factor": 0.5, "num_local_experts": 4, "num_experts_per_tok": 2,
-        "n_shared_experts": 1, "num_mtp_modules": 0, "moe_layer_freq": layers,
-        "sparse_attention_config": {
-            "use_sparse_attention": True, "sparse_index_dim": 64, "sparse_num_index_heads": 2, "sparse_topk_blocks": 4,
-            "sparse_block_size": 128, "sparse_disable_index_value": layers, "sparse_score_type": "max",
-            "sparse_init_block": 0, "sparse_local_block": 1, "sparse_attention_freq": layers,
-        },
-    }  # fmt: skip
-    vision = {
-        "model_type": "clip_vision_model", "hidden_size": WIDTH, "intermediate_size": WIDTH, "num_hidden_layers": 2,
-        "num_attention_heads": HEADS, "patch_size": 14, "num_channels": 3, "image_size": 672, "rope_theta": 10000.0,
-        "position_embedding_type": "rope",
-        "img_token_compression_config": {
-            "image_token_compression_method": "patch_merge", "spatial_merge_size": 2, "temporal_patch_size": 2,
-        },
-    }  # fmt: skip
-    config = {
-        "model_type": "minimax_m3_vl", "architectures": ["MiniMaxM3SparseForConditionalGeneration"],
-        "text_config": text, "vision_config": vision, "dtype": "bfloat16", "projector_hidden_size": WIDTH,
-        "image_token_index": ids[IMAGE], "image_token_id": ids[IMAGE], "video_token_index": ids[VIDEO],
-        "video_token_id": ids[VIDEO], "tie_word_embeddings": False,
-    }  # fmt: skip
-    processor = {"patch_size": 14, "temporal_patch_size": 2, "merge_size": 2, "processor_class": "MiniMaxVLProcessor"}
-    for name, values in (
-        ("config", config),
-        ("preprocessor_config", {**processor, "image_processor_type": "MiniMaxM3VLImageProcessor"}),
-        ("video_preprocessor_config", {**processor, "video_processor_type": "MiniMaxM3VLVideoProcessor"}),
-    ):
-        (folder / f"{name}.json").write_text(json.dumps(values))
+    make(folder)
     return folder
 
 
-def prompts(checkpoint: Path, **args: Any) -> tuple[list[int], list[int]]:
-    """Ids that vLLM makes of a video, and those that the family says."""
+def prompts(checkpoint: Path, **args: Any) -> tuple[list[int], list[int], int]:
+    """Ids that vLLM makes of a video, those that the family says, and how many of these are times."""
     from vllm import EngineArgs
     from vllm.renderers import renderer_from_config
 
@@ -113,16 +60,16 @@ def prompts(checkpoint: Path, **args: Any) -> tuple[list[int], list[int]]:
         return ids
 
     said = token_ids(spans, tokenise, tokenizer.convert_tokens_to_ids)
-    return renderer.render_cmpl([item])[0]["prompt_token_ids"], said
+    times = sum(len(tokenise(text)) for text in family.time_texts(clock.times_s, sampling))
+    return renderer.render_cmpl([item])[0]["prompt_token_ids"], said, times
 
 
 def test_the_family_says_the_prompt_token_by_token(checkpoint: Path) -> None:
-    made, said = prompts(checkpoint, **get_family("minimax_m3").abilities.engine_args)
+    made, said, _ = prompts(checkpoint, **get_family("minimax_m3").abilities.engine_args)
     assert made == said
 
 
 def test_vllms_processor_cache_loses_all_times(checkpoint: Path) -> None:
     """Found with vLLM 0.32: items that miss the cache are parsed again, without their metadata."""
-    made, said = prompts(checkpoint)
-    times = 3 * len("]<]0.0 seconds[>[")
+    made, said, times = prompts(checkpoint)
     assert len(made) == len(said) - times

@@ -131,7 +131,7 @@ def answer(family: str, folder: Path) -> dict[str, Any]:
         "sampling": {"max_frames": 16, "max_pixels": 32 * 224 * 224 if family == "qwen3_vl" else 224 * 224},
         "generation": {"max_tokens": 16},
         "feed": {"workers": 2},
-        "engine": {"args": args},
+        "engine": {"args": args, "encoder_graphs": "off"},
     }
     if family == "ernie45_vl":
         recipe["sampling"]["min_pixels"] = 56 * 56  # its own lower bound lies above the upper one here

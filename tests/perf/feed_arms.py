@@ -1,4 +1,4 @@
-"""The arms of `feed.py`, each run in a process of its own: `python feed_arms.py ARM FOLDER OPTIONS_JSON`."""
+"""The arms of `feed.py`, in a few processes: `python feed_arms.py A|B|D|D1|P FOLDER OPTIONS_JSON`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import numpy as np
 import vidpipe.job.answer
 import vidpipe.job.run
 from vidpipe.engine import vllm_environment
-from vidpipe.engine.interface import Engine, EngineInput
+from vidpipe.engine.interface import Engine, EngineInput, Reply
 from vidpipe.engine.registry import make_engine
 from vidpipe.engine.vllm_engine import VllmEngine
 from vidpipe.errors import MediaError
@@ -37,16 +37,18 @@ BEGAN_S = time.monotonic()
 
 
 def main() -> None:
-    """Run one arm, print its figures as the last line."""
-    arm, folder, options = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
-    figures = {"A": ready_inputs, "B": chat, "B2": chat, "D": whole, "P": decoding}[arm](folder, options, arm)
+    """Run one process's arms, print the figures of each as the last line."""
+    process, folder, options = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
+    run = {"A": ready_inputs, "B": chat, "D": whole, "D1": whole_fresh, "P": decoding}[process]
+    found = run(folder, options)
     own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    figures |= {
-        "peak_rss_mib": own.ru_maxrss / 1024,
-        "worker_rss_mib": children.ru_maxrss / 1024,
-        "cpu_s": own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
-    }
-    print(json.dumps(figures))
+    for figures in found.values():
+        figures |= {
+            "peak_rss_mib": own.ru_maxrss / 1024,
+            "worker_rss_mib": children.ru_maxrss / 1024,
+            "cpu_s": own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
+        }
+    print(json.dumps(found))
 
 
 def prospect_of(folder: Path, options: dict[str, Any], rows: str) -> Prospect:
@@ -65,19 +67,30 @@ def prospect_of(folder: Path, options: dict[str, Any], rows: str) -> Prospect:
     return look_ahead(load_recipe(path, []))
 
 
-def ready_inputs(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
-    """A: everything decoded and prepared beforehand, grouped; only the engine is measured."""
+def ready_inputs(folder: Path, options: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """A, A1: everything decoded and prepared beforehand, grouped; only the engine is measured."""
     prospect = prospect_of(folder, options, "grouped.jsonl")
-    engine = make_engine(
-        prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location, prospect.most_media()
-    )
+    engine = make_engine(prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location)
     assert isinstance(engine, VllmEngine)
     engine.start()
-    inputs: list[EngineInput] = []
-    for clip, made in through_workers(prospect, engine, 2**60):
-        done = prepare(prospect.recipe, engine.preparer, clip, made) if isinstance(made, PreparedClip) else made
-        inputs += [one for one in done.inputs if isinstance(one, EngineInput)]
+    startup_s = time.monotonic() - BEGAN_S
+    found = {}
+    for arm, rows in (("A", "grouped.jsonl"), ("A1", "fresh.jsonl")):
+        prospect = prospect_of(folder, options, rows)
+        inputs: list[EngineInput] = []
+        for clip, made in through_workers(prospect, engine, 2**60):
+            done = prepare(prospect.recipe, engine.preparer, clip, made) if isinstance(made, PreparedClip) else made
+            inputs += [one for one in done.inputs if isinstance(one, EngineInput)]
+        found[arm] = answered(engine, inputs) | {"startup_s": startup_s}
+        engine._engine.reset_prefix_cache()
+    engine.stop()
+    return found
+
+
+def answered(engine: VllmEngine, inputs: list[EngineInput]) -> dict[str, Any]:
+    """Give the engine all inputs, as fast as it takes them."""
     waiting, prompts, finished_s = list(reversed(inputs)), {}, []
+    before = prefix_counts(engine)
     start_s = time.monotonic()
     in_engine = 0
     while waiting or in_engine:
@@ -85,12 +98,12 @@ def ready_inputs(folder: Path, options: dict[str, Any], arm: str) -> dict[str, A
             engine.submit(waiting.pop())
             in_engine += 1
         for reply in engine.poll():
+            assert isinstance(reply, Reply), reply
             in_engine -= 1
             finished_s.append(time.monotonic())
             prompts[reply.id] = [reply.prompt_sha, reply.text]
-    hits = prefix_hits(engine)
-    engine.stop()
-    return figures_of(finished_s, start_s - BEGAN_S, start_s) | {"prompts": prompts, "prefix_hits": hits}
+    hits = share_of_hits(before, prefix_counts(engine))
+    return figures_of(finished_s, 0.0, start_s) | {"prompts": prompts, "prefix_hits": hits}
 
 
 def through_workers(
@@ -109,25 +122,22 @@ def through_workers(
             budget.leave(place)
 
 
-def decoding(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
-    """P: no engine at all; the rate at which this host can decode the rows' clips."""
-    prospect = prospect_of(folder, options, "grouped.jsonl")
+def decoding(folder: Path, options: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """P: no engine at all; the rate at which this host can decode clips with one question each."""
+    prospect = prospect_of(folder, options, "fresh.jsonl")
     start_s = time.monotonic()
     finished_s: list[float] = []
     decode_s = clips = 0.0
     for clip, made in through_workers(prospect, None, default_limit()):
         finished_s += [time.monotonic()] * len(clip.rows)
         decode_s, clips = decode_s + made.seen.decode_s, clips + 1
-    return figures_of(finished_s, start_s - BEGAN_S, start_s) | {"decode_s_per_clip": decode_s / clips}
+    return {"P": figures_of(finished_s, 0.0, start_s) | {"decode_s_per_clip": decode_s / clips}}
 
 
-def chat(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
-    """B, B2: what people write today. Rows that would raise for the whole call are left out of the sample."""
-    rows = [json.loads(line) for line in (folder / "sample.jsonl").read_text().splitlines()]
-    if arm == "B2":
-        random.Random(1).shuffle(rows)
+def chat(folder: Path, options: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """B, B2, B1: what people write today. Rows that would raise for the whole call are left out of the sample."""
     vllm_environment.prepare(options["model"])
-    from vllm import LLM, SamplingParams
+    from vllm import LLM
 
     llm = LLM(
         model=options["model"],
@@ -138,6 +148,22 @@ def chat(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
         media_io_kwargs={"video": {"fps": 2, "num_frames": -1, "video_backend": "qwen3_vl"}},
         **options["engine_args"],
     )
+    startup_s = time.monotonic() - BEGAN_S
+    found = {}
+    for arm, name in (("B", "sample.jsonl"), ("B2", "sample.jsonl"), ("B1", "fresh-sample.jsonl")):
+        rows = [json.loads(line) for line in (folder / name).read_text().splitlines()]
+        if arm == "B2":
+            random.Random(1).shuffle(rows)
+        found[arm] = chatted(llm, folder, rows, options["max_tokens"]) | {"startup_s": startup_s}
+        llm.reset_prefix_cache()
+        llm.reset_mm_cache()
+    return found
+
+
+def chatted(llm: Any, folder: Path, rows: list[dict[str, Any]], max_tokens: int) -> dict[str, Any]:
+    """One call of `LLM.chat`."""
+    from vllm import SamplingParams
+
     conversations: list[Any] = [
         [
             {
@@ -150,22 +176,14 @@ def chat(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
         ]
         for row in rows
     ]
-    start_s, cpu_s = time.monotonic(), time.process_time()
-    params = SamplingParams(temperature=0, max_tokens=options["max_tokens"])
-    outputs = llm.chat(conversations, params, use_tqdm=False)
+    start_s = time.monotonic()
+    outputs = llm.chat(conversations, SamplingParams(temperature=0, max_tokens=max_tokens), use_tqdm=False)
     took_s = time.monotonic() - start_s
     prompts = {}
     for row, output in zip(rows, outputs, strict=True):
         ids = np.asarray(output.prompt_token_ids, "<i4")
         prompts[row["id"]] = [hashlib.sha256(ids.tobytes()).hexdigest(), output.outputs[0].text]
-    return {
-        "rows": len(rows),
-        "rows_per_s": len(rows) / took_s,
-        "took_s": took_s,
-        "startup_s": start_s - BEGAN_S,
-        "work_cpu_s": time.process_time() - cpu_s,
-        "prompts": prompts,
-    }
+    return {"rows": len(rows), "rows_per_s": len(rows) / took_s, "took_s": took_s, "prompts": prompts}
 
 
 class Stopwatch:
@@ -194,20 +212,30 @@ class Stopwatch:
         """See `Display.end`."""
 
 
-def whole(folder: Path, options: dict[str, Any], arm: str) -> dict[str, Any]:
+def whole(folder: Path, options: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """D: the whole of vidpipe on shuffled rows."""
+    return {"D": ran(folder, options, "rows.jsonl")}
+
+
+def whole_fresh(folder: Path, options: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """D1: the same with one question a clip."""
+    return {"D1": ran(folder, options, "fresh.jsonl")}
+
+
+def ran(folder: Path, options: dict[str, Any], rows: str) -> dict[str, Any]:
+    """A run of vidpipe."""
     hits: list[float | None] = []
 
     class Counted(VllmEngine):
         def stop(self) -> None:
             if hasattr(self, "_engine"):
-                hits.append(prefix_hits(self))
+                hits.append(share_of_hits((0, 0), prefix_counts(self)))
             super().stop()
 
     vidpipe.job.run.make_engine = Counted
     display = Stopwatch()
-    prospect = prospect_of(folder, options, "rows.jsonl")
-    result = vidpipe.job.run.run(prospect, folder / "run", display, fresh=True)
+    prospect = prospect_of(folder, options, rows)
+    result = vidpipe.job.run.run(prospect, folder / f"run-{rows}", display, fresh=True)
     feed = result.feed
     assert feed is not None
     statuses = dict(result.summary.statuses)
@@ -239,11 +267,16 @@ def figures_of(finished_s: list[float], startup_s: float, start_s: float) -> dic
     }
 
 
-def prefix_hits(engine: VllmEngine) -> float | None:
-    """Share of prompt tokens that the prefix cache had."""
+def prefix_counts(engine: VllmEngine) -> tuple[int, int]:
+    """Prompt tokens that the prefix cache was asked for, and that it had."""
     counted = {metric.name: getattr(metric, "value", 0) for metric in engine._engine.get_metrics()}
-    asked = counted.get("vllm:prefix_cache_queries", 0)
-    return counted.get("vllm:prefix_cache_hits", 0) / asked if asked else None
+    return counted.get("vllm:prefix_cache_queries", 0), counted.get("vllm:prefix_cache_hits", 0)
+
+
+def share_of_hits(before: tuple[int, int], after: tuple[int, int]) -> float | None:
+    """Between two counts."""
+    asked, had = after[0] - before[0], after[1] - before[1]
+    return had / asked if asked else None
 
 
 if __name__ == "__main__":

@@ -74,6 +74,7 @@ def import_rows(importer: Importer, source: Source, media_root: Path, choice: Ch
                     row |= _subtitles(importer, record, media_root, lost_subtitles)
                 rows.append(_precut(importer, row) if choice.precut else row)
     _refuse_duplicates(source, rows)
+    _number_sets(rows)
     rows = [_found(row, importer.suffixes, media_root) for row in _limited(rows, choice.limit, choice.stratify)]
     media = dict.fromkeys(row.get("video") or row["frames"] for row in rows)
     missing = tuple(path for path in media if not (media_root / path).exists())
@@ -167,6 +168,15 @@ def _subset(importer: Importer, source: Source, name: str | None) -> Callable[[R
             ) from None
 
     return keep
+
+
+def _number_sets(rows: Sequence[dict[str, Any]]) -> None:
+    """Give the rows of each set their place in it, in the order of the file."""
+    counts: Counter[str] = Counter()
+    for row in rows:
+        if (name := row.get("set_id")) is not None:
+            row["set_index"] = counts[name]
+            counts[name] += 1
 
 
 def _refuse_duplicates(source: Source, rows: Sequence[Mapping[str, Any]]) -> None:

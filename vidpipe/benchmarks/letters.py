@@ -79,7 +79,7 @@ _LENIENT = tuple(
 )
 _WHOLE = re.compile(r"\W*([A-Za-z])\W*")
 _LEADING = re.compile(r"\s*[(\[]?([A-Z])[)\].:,](?=\s|$)|\s*[(\[]?([A-Z])[)\]:]")
-_LONELY = re.compile(r"(?<![A-Za-z0-9'])(?!I\b|A\s+[a-z])([A-Z])(?![A-Za-z0-9'])")
+_LONELY = re.compile(r"(?<![A-Za-z0-9'])(?!I\b|A\s+(?!and\b|or\b)[a-z])([A-Z])(?![A-Za-z0-9'])")
 
 
 def lenient_letter(text: str, letters: str = "ABCDEFGHIJ") -> str | None:

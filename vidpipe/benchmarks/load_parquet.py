@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 from vidpipe.benchmarks.predictions import Prediction, Predictions, Scoring
 from vidpipe.benchmarks.profile import Question
 from vidpipe.errors import ManifestError, RecipeError
-from vidpipe.recipe.resolve import reach
+from vidpipe.recipe.resolve import fingerprint, reach
 from vidpipe.record.merge import PARTIAL_KEY
 from vidpipe.record.schema import KIND_KEY
 from vidpipe.record.shard_writer import RUN_KEY
@@ -42,7 +43,8 @@ def read_results(path: Path, source: str, expected: int | None) -> Predictions:
     """
     try:
         schema = pq.read_schema(path)
-        scoring = _scoring(schema.metadata or {})
+        run = _run(schema.metadata or {})
+        scoring = _scoring(run.get("given", {}))
         extra = _extra_columns(schema, scoring)
         wanted = dict.fromkeys((*_COLUMNS, *extra))
         table = pq.read_table(path, columns=[name for name in wanted if name in schema.names])
@@ -51,13 +53,17 @@ def read_results(path: Path, source: str, expected: int | None) -> Predictions:
     lacking = [name for name in ("id", "text", "answer") if name not in schema.names]
     if lacking:
         raise ManifestError("missing_column", f"{path} has no column {', '.join(lacking)}; nothing can be scored.")
-    rows = list(_rows(table))
+    gc.disable()  # millions of small objects and no garbage: the collector would go through all of them again and again
+    try:
+        rows = list(_rows(table))
+    finally:
+        gc.enable()
     if extra:
         columns = {name: _decoded(table, name) for name in extra if name in schema.names}
         records = ({name: values[place] for name, values in columns.items()} for place in range(len(rows)))
         rows = [_with_columns(row, record, scoring) for row, record in zip(rows, records, strict=True)]
     partial = (schema.metadata or {}).get(PARTIAL_KEY.encode()) == b"true"
-    return Predictions(source, rows, expected, partial, scoring)
+    return Predictions(source, rows, expected, partial, scoring, _asked(run.get("recipe", {})))
 
 
 def _rows(table: pa.Table) -> Iterator[Prediction]:
@@ -78,10 +84,27 @@ def _rows(table: pa.Table) -> Iterator[Prediction]:
         )
 
 
-def _scoring(metadata: Mapping[bytes, bytes]) -> Scoring:
-    """What the recipe of the run says of scoring; of several runs in one file, what the first one says."""
+def _run(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
+    """What the file says of its run; of several runs in one file, of the first one."""
     run = json.loads(metadata.get(RUN_KEY.encode(), b"{}"))
-    given = (run[0] if isinstance(run, list) else run).get("given", {})
+    found: dict[str, Any] = run[0] if isinstance(run, list) else run
+    return found
+
+
+def _asked(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections of a recipe that decide what the model is asked, without the values that nobody set."""
+    if not recipe:
+        return {}
+    sections = {name: recipe.get(name) or {} for name in ("sampling", "pruning", "generation")}
+    facts = {name: {key: value for key, value in part.items() if value is not None} for name, part in sections.items()}
+    words = {name: fingerprint(recipe[name]) for name in ("prompt", "system") if recipe.get(name)}
+    overrides = {"overrides": recipe["overrides"]} if recipe.get("overrides") else {}
+    model = recipe.get("model", {}).get("path")
+    return {"model": model, **{name: part for name, part in facts.items() if part}, **overrides, **words}
+
+
+def _scoring(given: Mapping[str, Any]) -> Scoring:
+    """What the recipe of the run says of scoring."""
     breakdowns = given.get("breakdowns")
     return Scoring(
         given.get("scorer"),

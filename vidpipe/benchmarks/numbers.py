@@ -121,19 +121,23 @@ def last_number(text: str) -> float | None:
 _GROUPED = re.compile(
     r"(?<![\w.,])[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)?(?:(?<=\d)\.\d*|\.\d+)?(?:(?<=[\d.])[eE][-+]?\d+)?"
 )
-_ANNOUNCED = re.compile(r"(?:answer\b\s*(?:is\b|:|=)?|<\s*answer\s*>|\\boxed\s*\{)", re.IGNORECASE)
+_ANNOUNCED = re.compile(r"(?:answer\b\s*(?:is\b|:)?|=|<\s*answer\s*>|\\boxed\s*\{)", re.IGNORECASE)
+_SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d,]|\.\d)")
+_MINUS = re.compile(r"\b(?:minus|negative)\s+(?=[\d.])")
+_DOZENS = re.compile(r"\bdozens?\b")
 
 
 def lenient_number(text: str) -> float | None:
     """Our reading for the column that asks whether the model or the format failed.
 
     Reasoning is dropped (a reply cut inside it has no number), thousands separators and
-    number words count, and a number behind `answer` goes before the first one. A chain
-    like `2.0.1` is no number.
+    number words count, and a number behind `answer` or `=` goes before the first one. A
+    chain like `2.0.1` is no number, and dozens are not counted.
     """
     text = unicodedata.normalize("NFKC", ZERO_WIDTH.sub("", strip_reasoning(text))).lower()
-    if _THINK_START.match(text):
+    if _THINK_START.match(text) or _DOZENS.search(text):
         return None
+    text = _MINUS.sub("-", _SPACED.sub(lambda match: match.group().replace(" ", ""), text))
     pieces = [text[match.end() :] for match in _ANNOUNCED.finditer(text)][::-1]
     return next((value for piece in [*pieces, text] if (value := _first_value(piece)) is not None), None)
 
@@ -142,7 +146,7 @@ def _first_value(text: str) -> float | None:
     words = [match.start() for match in _WORD.finditer(text) if match.group() in NUMBER_WORDS]
     for match in _GROUPED.finditer(text):
         value = to_float(match.group().replace(",", ""))
-        if value is None or re.match(r"\.?\d|,\d", text[match.end() :]):
+        if value is None or re.match(r"\.?\d|[,_]\d", text[match.end() :]):
             continue
         return _words_value(text, words[0]) if words and words[0] < match.start() else value
     return _words_value(text, words[0]) if words else None

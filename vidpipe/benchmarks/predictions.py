@@ -57,6 +57,9 @@ class Predictions:
     """Whether rows are known to be missing."""
     scoring: Scoring = Scoring()
     """From the run's recipe."""
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    """What else a number rests on: model, sampling, pruning, generation, and the prompt's hash; empty where the file
+    does not tell."""
 
     @property
     def missing(self) -> int | None:

@@ -82,8 +82,19 @@ def videomme_vlmevalkit() -> tuple[str, str, str]:
     return "", task, f"Question: {{{{ question }}}}\n{AS_PUBLISHED}\nAnswer: "
 
 
-def videomme_v2(*, reasoning: bool = False) -> str:
-    """lmms-eval @3997a60, lmms_eval/tasks/videommev2/utils.py, videommev2_doc_to_text."""
+def videomme_v2(*, reasoning: bool = False, subtitles: bool = False) -> str:
+    """lmms-eval @3997a60, lmms_eval/tasks/videommev2/utils.py, videommev2_doc_to_text.
+
+    Args:
+        reasoning: Ask for reasoning first.
+        subtitles: Say that subtitles stand between the frames (`videommev2_doc_to_messages_interleaved_subtitle`).
+    """
+    seen = (
+        "These are the frames of a video with corresponding subtitles shown between frames. The subtitles indicate "
+        "what is being said during the time interval between adjacent frames."
+        if subtitles
+        else "These are the frames of a video."
+    )
     task = (
         "Please perform a detailed reasoning based on the provided video frames to answer the following multiple-"
         "choice question selecting the best option from A through H and providing your final response strictly in the "
@@ -92,7 +103,7 @@ def videomme_v2(*, reasoning: bool = False) -> str:
         else "Select the best answer to the following multiple-choice question based on the video. Respond with only "
         "the letter (A, B, C, D, E, F, G, or H) of the correct option."
     )
-    return f"These are the frames of a video.\n{task}\nQuestion: {{{{ question }}}}\n{AS_PUBLISHED}"
+    return f"{seen}\n{task}\nQuestion: {{{{ question }}}}\n{AS_PUBLISHED}"
 
 
 def mvbench(ending: str = "Only give the best option.\n") -> str:
@@ -100,9 +111,17 @@ def mvbench(ending: str = "Only give the best option.\n") -> str:
     return f"Question:{{{{ question }}}}\nOption:{BRACKETED}\n{ending}"
 
 
-def mvbench_official() -> str:
-    """OpenGVLab/Ask-Anything @4dd8210, video_chat2/mvbench.ipynb, qa_template: the question part."""
-    return f"Question: {{{{ question }}}}\nOptions:{BRACKETED}"
+MVBENCH_SYSTEM = (
+    "Carefully watch the video and pay attention to the cause and sequence of events, the detail and movement of "
+    "objects, and the action and pose of persons. Based on your observations, select the best option that accurately "
+    "addresses the question.\n"
+)
+MVBENCH_PREFILL = "Best option:("
+
+
+def mvbench_official(ending: str = "\nOnly give the best option.") -> str:
+    """OpenGVLab/Ask-Anything @4dd8210, video_chat2/mvbench.ipynb: qa_template and what is put behind it."""
+    return f"Question: {{{{ question }}}}\nOptions:{BRACKETED}{ending}"
 
 
 def lettered(before: str = "", after: str = f"{LETTER}\n") -> str:

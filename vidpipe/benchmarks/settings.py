@@ -12,12 +12,15 @@ from typing import Any
 from vidpipe.benchmarks import prompts
 from vidpipe.errors import RecipeError
 
+PLACEHOLDER = "Qwen/Qwen3-VL-8B-Instruct"
+"""A benchmark's own setting does not say which model is asked."""
+
 
 @dataclass(frozen=True)
 class Setting:
     """What a recipe needs beside its benchmark's own prompt, scorer and budget of tokens."""
 
-    model: str
+    model: str = PLACEHOLDER
     source: str = ""
     """Where it was published; empty: it was not."""
     published: str = ""
@@ -32,6 +35,8 @@ class Setting:
     engine: Mapping[str, Any] = field(default_factory=dict)
     subtitles: bool = False
     """Whether the setting shows subtitles."""
+    row: Mapping[str, Any] = field(default_factory=dict)
+    """Columns that every row gets."""
 
 
 OV2_SOURCE = (
@@ -47,7 +52,7 @@ def _ov2(published: str, frames: int = 0, pixels: int = 0, **more: Any) -> Setti
         "lmms-lab-encoder/LLaVA-OneVision-2-8B-Instruct",
         OV2_SOURCE,
         published,
-        {"rule": "ov2_eval", "fps": 1.0, **size},
+        {"rule": "ov2_eval", "fps": 1.0, **size, "time_base": "nominal"},
         system="You are a helpful assistant.",
         **more,
     )
@@ -86,7 +91,7 @@ OV2_SUBTITLES: dict[str, Setting] = {
         scorer="videomme.ov2",
         subtitles=True,
     ),
-    "videomme_v2": _ov2("18.34", 64, 330_000, subtitles=True),
+    "videomme_v2": _ov2("18.34", 64, 330_000, prompt=prompts.videomme_v2(subtitles=True), subtitles=True),
 }
 """Subtitles stand between the frames."""
 
@@ -104,7 +109,23 @@ QWEN3_VL: dict[str, Setting] = {
     )
 }
 
-SETTINGS: dict[str, Mapping[str, Setting]] = {"ov2": OV2, "ov2_subtitles": OV2_SUBTITLES, "qwen3_vl": QWEN3_VL}
+OFFICIAL: dict[str, Setting] = {
+    "mvbench": Setting(
+        source="OpenGVLab/Ask-Anything @4dd8210, video_chat2/mvbench.ipynb (there: 16 middles of equal segments)",
+        system=prompts.MVBENCH_SYSTEM,
+        prompt=prompts.mvbench_official(),
+        scorer="mvbench.official",
+        row={"prefill": prompts.MVBENCH_PREFILL},
+    )
+}
+"""How the benchmark's own code asks, where its importer has a harness's way."""
+
+SETTINGS: dict[str, Mapping[str, Setting]] = {
+    "official": OFFICIAL,
+    "ov2": OV2,
+    "ov2_subtitles": OV2_SUBTITLES,
+    "qwen3_vl": QWEN3_VL,
+}
 """Name of a setting -> benchmarks for which it was published."""
 
 

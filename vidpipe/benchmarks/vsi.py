@@ -116,7 +116,7 @@ VLMEVALKIT = Profile(
 )
 LENIENT = Profile(
     "vsi.lenient",
-    1,
+    2,
     "vidpipe: the official measures on a lenient reading; never a headline",
     _by_type(
         _lenient_choice,

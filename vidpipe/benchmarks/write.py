@@ -13,9 +13,6 @@ from vidpipe.benchmarks.importer import Importer
 from vidpipe.benchmarks.settings import Setting
 from vidpipe.benchmarks.source import Source
 
-MODEL = "Qwen/Qwen3-VL-8B-Instruct"
-"""Placeholder; a benchmark does not say which model is asked."""
-
 
 class _Dumper(yaml.SafeDumper):
     """Long texts stand as blocks, as a person would write them."""
@@ -52,11 +49,11 @@ def write_benchmark(
         The recipe's path.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in imported.rows)
+    setting = setting or Setting()
+    lines = (json.dumps({**row, **setting.row}, ensure_ascii=False) + "\n" for row in imported.rows)
     (folder / "rows.jsonl").write_text("".join(lines), encoding="utf-8")
     part = f", part {subset}" if subset else ""
     counts = ", ".join(f"{name} {count}" for name, count in imported.question_types.items())
-    setting = setting or Setting(MODEL)
     notes = [
         f"{importer.name}{part}: {len(imported.rows)} of {imported.source_rows} rows ({counts}).",
         f"Source: {source.path.name}, sha256 {source.sha256}.",

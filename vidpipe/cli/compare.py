@@ -35,6 +35,7 @@ def compare(
     from vidpipe.benchmarks.uncertainty import clips_to_see
     from vidpipe.cli.documents_of_scores import CompareDocument, SpeedDocument
     from vidpipe.cli.score import ONE_POINT
+    from vidpipe.job.settings import differences
 
     benchmark = profile.partition(".")[0] if profile else None
     a, b = (load_predictions(path, benchmark) for path in (run_a, run_b))
@@ -46,6 +47,7 @@ def compare(
         b=str(run_b),
         profile=rules.name,
         version=rules.version,
+        changed=differences(a.asked, b.asked) if a.asked and b.asked else [],
         matched=found.matched,
         only_a=found.only_a,
         only_b=found.only_b,
@@ -100,6 +102,8 @@ def _difference(found: Difference) -> DifferenceDocument:
 
 def _print(document: CompareDocument) -> None:
     typer.echo(f"A {document.a}\nB {document.b}\n{document.profile} version {document.version}, percent, B - A")
+    for change in document.changed:
+        typer.echo(f"changed: {change}")
     grouped = {group.name for group in document.groups}
     for line in (document.overall, *document.groups, *(one for one in document.types if one.name not in grouped)):
         interval = "[one clip]" if line.interval_95 is None else "[{:+.2f}, {:+.2f}]".format(*line.interval_95)

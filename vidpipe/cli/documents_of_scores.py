@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from vidpipe.cli.document import Document
 
@@ -110,6 +110,9 @@ class ScoreDocument(Document):
     """Rows of the manifest without a record; null where the file does not tell."""
     strip_reasoning: bool
     """Whether tagged reasoning was taken out before scoring."""
+    asked: dict[str, Any]
+    """What else these numbers rest on: the run's model, sampling, pruning, generation, overrides, and hashes of its
+    prompt and system text; empty where the file does not tell."""
     judge: str | None
     """File of a judge model's replies; null: none was given."""
     tables: list[TableDocument]
@@ -173,6 +176,8 @@ class CompareDocument(Document):
     """Rules that scored both."""
     version: int
     """Version of the rules."""
+    changed: list[str]
+    """`key: A's value -> B's` for what the runs were asked differently; empty where a file does not tell."""
     matched: int
     """Rows that both have."""
     only_a: int

@@ -70,16 +70,23 @@ def score(
         rows=len(predictions.rows),
         missing=predictions.missing,
         strip_reasoning=prepare is not None,
+        asked=dict(predictions.asked),
         judge=None if judge is None else str(judge),
         tables=[_table(table) for table, _ in made],
     )
     if as_json:
         typer.echo(document.model_dump_json())
         return
+    if document.asked:
+        typer.echo("asked: " + ", ".join(f"{name} {_told(value)}" for name, value in document.asked.items()))
     if prepare:
         typer.echo("tagged reasoning was taken out of replies first")
     for shown in document.tables:
         _print(shown, document.missing)
+
+
+def _told(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _row_lines(table: Table, found: ScoredRows, prepare: Callable[[str], str] | None) -> list[str]:

@@ -36,7 +36,9 @@ _kept: list[Any] = []  # torch forgets operator schemas when their Library objec
 
 def install() -> None:
     """Install the cure in this process, if its packages are of the kind that needs it. Idempotent."""
-    if not _is_cpu_build("torch") or any(isinstance(finder, _Finder) for finder in sys.meta_path):
+    # By name: in a child process the sitecustomize has loaded this file once more, as a module of another name.
+    installed = any(type(finder).__name__ == _Finder.__name__ for finder in sys.meta_path)
+    if installed or not _is_cpu_build("torch"):
         return
     for name in NOT_NEEDED:
         if name not in sys.modules and not _is_cpu_build(name):

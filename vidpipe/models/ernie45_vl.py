@@ -54,7 +54,11 @@ class Ernie45VL:
         "hf": frozenset({"fps", "num_frames", "min_frames", "max_frames", "min_pixels", "max_pixels"}),
     }
     abilities: ClassVar[Abilities] = Abilities(
-        "vllm", "Ernie4_5_VLMoeForConditionalGeneration", encoder_graphs=("image",), needs_remote_code=True
+        "vllm",
+        "Ernie4_5_VLMoeForConditionalGeneration",
+        encoder_graphs=("image",),
+        needs_remote_code=True,
+        several_videos=True,
     )
     published: ClassVar[Mapping[str, Any]] = {
         "patch_size": PATCH,

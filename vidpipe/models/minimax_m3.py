@@ -79,6 +79,7 @@ class MiniMaxM3:
         "MiniMaxM3SparseForConditionalGeneration",
         encoder_graphs=("image",),
         encoder_data_parallel=True,
+        several_videos=True,
         # With its cache on (the default) vLLM's processor forgets the videos' metadata and the prompt has no times.
         engine_args={"mm_processor_cache_gb": 0},
     )

@@ -15,14 +15,13 @@ _NULL = type(None)
 
 
 def to_row(record: Record, number: int) -> dict[str, Any]:
-    """A set is a video; its questions stand which count in the order of the file (and of their ids)."""
+    """A set is a video; its questions count in the order of the file, which is that of their ids."""
     video = str(record["video_id"])
     return {
         "id": str(record["question_id"]),
         "video": f"data/{video}.mp4",
         "clip_id": video,
         "set_id": video,
-        "set_index": number,
         "question_type": record["group_type"],
         "question": record["question"],
         "options": record["options"].split("\n"),

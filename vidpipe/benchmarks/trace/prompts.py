@@ -77,7 +77,7 @@ def rendered(given: dict[str, Any]) -> dict[str, Any]:
     function, doc = given["upstream"]["function"], given["doc"]
     if function == "MVBench_dataset.qa_template":
         letter = "ABCDE"[doc["candidates"].index(doc["answer"])]
-        return {"value": [_text(prompts.mvbench_official(), doc), f"({letter}) {doc['answer']}"]}
+        return {"value": [_text(prompts.mvbench_official(""), doc), f"({letter}) {doc['answer']}"]}
     if function == "vsibench_doc_to_text" and doc["question_type"] not in (*NUMBER_TYPES, *CHOICE_TYPES):
         raise ValueError(f"unknown question type {doc['question_type']!r}")
     found = TEMPLATES[function](given.get("kwargs") or {})
@@ -92,5 +92,5 @@ def _text(template: str, doc: Values) -> str:
         options = list(options.values())
     options = options or [doc[name] for name in NUMBERED if doc.get(name) not in (None, "N/A")]
     listed = tuple(options.split("\n")) if isinstance(options, str) else tuple(options)
-    row = Row(0, 1, "", "", options=listed, values={"question": question})
+    row = Row(0, 1, "", (), options=listed, values={"question": question})
     return PromptTemplate(template).user_text(row)

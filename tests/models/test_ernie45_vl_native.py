@@ -1,0 +1,40 @@
+"""ERNIE-4.5-VL's own frames against what its own code gave for the same clips (the source stands in the file)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vidpipe.models.ernie45_vl_sampling import native_indices
+from vidpipe.models.registry import get_family
+from vidpipe.recipe.schema import Sampling
+
+CASES = json.loads(Path(__file__).with_name("ernie45_vl_native.json").read_text())["cases"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['input']['frames']}-{case['input']['fps']:g}")
+def test_the_indices_are_upstreams(case: dict[str, Any]) -> None:
+    asked = {key: value for key, value in case["input"].items() if value is not None}
+    assert native_indices(asked.pop("frames"), asked.pop("fps"), **asked) == case["indices"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['input']['frames']}-{case['input']['fps']:g}")
+def test_shown_are_those_made_even_and_no_more_than_the_maximum(case: dict[str, Any]) -> None:
+    given, family = case["input"], get_family("ernie45_vl")
+    options = {key: given[key] for key in ("num_frames", "min_frames", "max_frames")} | {"fps": given["target_fps"]}
+    sampling = family.complete(Sampling.model_validate(options), {})
+    shown = family.choose_frames(given["frames"], given["fps"], sampling)
+    wanted = case["indices"][: given["max_frames"]]
+    assert shown == wanted + wanted[-1:] * (len(wanted) % 2)
+
+
+def test_a_bound_that_is_set_moves_the_other() -> None:
+    family = get_family("ernie45_vl")
+    few, many = (
+        family.complete(Sampling(**{key: value}), {}) for key, value in (("max_frames", 8), ("min_frames", 200))
+    )
+    assert (few.min_frames, few.max_frames) == (8, 8)
+    assert (many.min_frames, many.max_frames) == (200, 200)
