@@ -151,7 +151,10 @@ class VllmEngine:
         if not self._plugin.active:
             return None
         wanted, pruning = self._demands.graphs, self._demands.pruning is not None
-        return vllm_graphs.report(self._engine, wanted, pruning, self._timings)
+        try:
+            return vllm_graphs.report(self._engine, wanted, pruning, self._timings)
+        except Exception as error:  # the only thing that a dead core process does
+            raise EngineError("engine_dead", f"vLLM died: {type(error).__name__}: {error}") from error
 
     def stop(self) -> None:
         """See `Engine.stop`."""
