@@ -21,7 +21,7 @@ from vidpipe.engine import vllm_graphs
 from vidpipe.engine.checkpoint import read_checkpoint
 from vidpipe.engine.interface import Demands, WantedGraphs
 from vidpipe.engine.vllm_engine import VllmEngine
-from vidpipe.engine.vllm_plugin import settings
+from vidpipe.engine.vllm_plugin import graph_timing, settings
 from vidpipe.plan.graph_packing import EncoderItem, Graph, Graphs
 from vidpipe.recipe.schema import EngineSection, Model, Pruning
 
@@ -201,8 +201,9 @@ def test_what_was_not_planned_runs_without_a_graph(qwen3_vl: Live) -> None:
     stub_graphs.remove(qwen3_vl.engine._engine)
 
 
-def test_a_measurement_divides_calls(qwen3_vl: Live) -> None:
+def test_a_measurement_divides_calls(qwen3_vl: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     """Graphs that are measured slower than none are not replayed."""
+    monkeypatch.setattr(graph_timing, "ROUNDS", 1)
     llm = qwen3_vl.engine._engine
     qwen3_vl.install()
     wanted = qwen3_vl.engine._demands.graphs
