@@ -8,6 +8,8 @@ import pytest
 
 from vidpipe.engine import vllm_graphs
 from vidpipe.engine.interface import WantedGraphs
+from vidpipe.engine.vllm_plugin import plugin
+from vidpipe.engine.vllm_plugin.gate import Finding
 from vidpipe.errors import CapabilityError
 from vidpipe.plan.graph_packing import Graph, Graphs
 
@@ -59,6 +61,20 @@ def test_graphs_past_the_recipe_are_refused(key: str) -> None:
         vllm_graphs.refuse_own_keys({"compilation_config": {key: [64]}})
     vllm_graphs.refuse_own_keys({"compilation_config": {"mode": 3}})
     vllm_graphs.refuse_own_keys({"compilation_config": 3})
+
+
+@pytest.mark.parametrize(("version", "changed"), [("0.32.0", ("f",)), ("0.99.0", ())])
+def test_auto_does_without_graphs_in_a_vllm_that_nobody_tried(
+    monkeypatch: pytest.MonkeyPatch, version: str, changed: tuple[str, ...]
+) -> None:
+    """It is the default: a new vLLM must not stop every run. `on` is refused when the plugin loads."""
+    finding = Finding(version, version == "0.32.0", changed, ("packer overrun",))
+    monkeypatch.setattr(plugin, "examine", lambda repair: finding)
+    auto, on = WantedGraphs(GRAPHS, always=False), WantedGraphs(GRAPHS, always=True)
+    assert vllm_graphs.unless_unknown(auto, "refuse") is None
+    assert vllm_graphs.unless_unknown(on, "refuse") is on
+    assert vllm_graphs.unless_unknown(auto, "warn") is (None if changed else auto)
+    assert vllm_graphs.unless_unknown(None, "refuse") is None
 
 
 def test_all_workers_divide_calls_by_the_same_timings() -> None:

@@ -77,6 +77,7 @@ class VllmEngine:
             from vllm import EngineArgs
             from vllm.v1.engine.llm_engine import LLMEngine
 
+            graphs = vllm_graphs.unless_unknown(graphs, self._settings.unknown_version)
             self._demands = replace(self._demands, graphs=graphs)
             self._plugin = PluginRun(self._demands, self._settings)
             self._plugin.begin()
