@@ -14,6 +14,7 @@ import pytest
 
 from tests.checkpoints import llava_onevision2
 from tests.conftest import ROOT, write_clip
+from tests.job.test_run import go, rows_of
 from vidpipe.engine import vllm_environment
 from vidpipe.engine.interface import EngineInput, Reply, RowError
 from vidpipe.engine.vllm_engine import VllmEngine
@@ -21,11 +22,11 @@ from vidpipe.errors import CapabilityError, EngineError
 from vidpipe.job.impossible import refuse_impossible
 from vidpipe.job.prepare import ClipReader, PreparedClip
 from vidpipe.job.work import ClipInputs, prepare
-from vidpipe.manifest.row import Row
-from vidpipe.models.prompt import token_ids
+from vidpipe.manifest.row import Medium, Row
+from vidpipe.models.prompt import Span, token_ids
 from vidpipe.models.registry import get_family
 from vidpipe.plan.clips import Clip, make_plan
-from vidpipe.recipe.schema import EngineSection, Recipe
+from vidpipe.recipe.schema import EngineSection, Recipe, Sampling
 
 pytestmark = pytest.mark.engine
 
@@ -67,8 +68,9 @@ def recipe(checkpoint: Path, **keys: Any) -> Recipe:
     return Recipe.model_validate({"manifest": "m", "model": model, "generation": {"max_tokens": 8}, **keys})
 
 
-def read(asked: Recipe, processor: dict[str, Any], path: Path, **row: Any) -> tuple[Clip, PreparedClip]:
-    rows = [Row(index=n, line=n, id=f"r{n}", video=str(path), question=q, **row) for n, q in enumerate(QUESTIONS)]
+def read(asked: Recipe, processor: dict[str, Any], path: Path, **window: float) -> tuple[Clip, PreparedClip]:
+    media = (Medium("video", str(path), **window),)
+    rows = [Row(index=n, line=n, id=f"r{n}", media=media, question=q) for n, q in enumerate(QUESTIONS)]
     clip = make_plan(rows, asked, FAMILY, processor).clips[0]
     return clip, ClipReader(asked, FAMILY, processor, path.parent, allow_outside_root=True).read(clip)
 
@@ -127,8 +129,8 @@ def test_generates_with_the_prompt_that_the_rules_say(
     inputs = prepare(asked, engine.preparer, clip, decoded)
     replies = answers(engine, inputs)
     sampling = clip.first.settings.sampling
-    times_s = [index / fps for index in decoded.seen.frames.indices]  # as Hugging Face computes them, in float64
-    assert decoded.seen.frames.times_s == pytest.approx(times_s, abs=1e-6)
+    times_s = [index / fps for index in decoded.seen.videos[0].indices]  # as Hugging Face computes them, in float64
+    assert decoded.seen.videos[0].times_s == pytest.approx(times_s, abs=1e-6)
     layout = FAMILY.layout(len(times_s), width, height, sampling, processor)
     for number in range(len(QUESTIONS)):
         made, reply = inputs.inputs[number], replies[f"r{number}"]
@@ -149,9 +151,9 @@ def test_times_of_a_variable_rate_file(engine: VllmEngine, checkpoint: Path, pro
     (made, _) = prepare(asked, engine.preparer, clip, decoded).inputs
     assert isinstance(made, EngineInput)
     prompt = engine._engine.renderer.get_tokenizer().decode(made.payload["prompt_token_ids"])
-    recorded = [time_s - decoded.seen.frames.times_s[0] for time_s in decoded.seen.frames.times_s]
+    recorded = [time_s - decoded.seen.videos[0].times_s[0] for time_s in decoded.seen.videos[0].times_s]
     assert [f"{time_s:.1f}" for time_s in recorded] == TIMES.findall(prompt)
-    nominal = [index / 30 for index in decoded.seen.frames.indices]
+    nominal = [index / 30 for index in decoded.seen.videos[0].indices]
     assert max(abs(a - b) for a, b in zip(recorded, nominal, strict=True)) > 1
 
 
@@ -161,4 +163,60 @@ def test_what_cannot_work_is_refused(checkpoint: Path) -> None:
         ({"model": {"path": str(checkpoint)}}, "trust_remote_code"),
     ):
         with pytest.raises(CapabilityError, match=reason):
-            refuse_impossible(recipe(checkpoint, **keys), FAMILY)
+            refuse_impossible(recipe(checkpoint, **keys), FAMILY, [FAMILY.abilities.architecture])
+
+
+def test_rows_of_every_kind_in_one_run(checkpoint: Path, processor: dict[str, Any], tmp_path: Path) -> None:
+    from PIL import Image
+    from transformers import PreTrainedTokenizerFast
+
+    pictures = {"small.png": (60, 90), "large.png": (300, 200)}
+    for name, (width, height) in pictures.items():
+        Image.fromarray(np.random.default_rng(1).integers(0, 256, (height, width, 3), np.uint8)).save(tmp_path / name)
+    write_clip(tmp_path / "a.mp4", 60, 8, 128, 96)
+    write_clip(tmp_path / "b.mp4", 24, 8, 96, 64)
+    rows = [
+        {"id": "text", "video": []},
+        {"id": "images", "images": ["large.png", "small.png"]},
+        {"id": "two", "video": ["a.mp4", "b.mp4"]},
+        {"id": "same", "video": ["b.mp4", "b.mp4"]},
+        {"id": "mixed", "video": "a.mp4", "images": ["small.png"]},
+    ]
+    lines = (json.dumps({"question": QUESTIONS[0], **row}) for row in rows)
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+    values = recipe(checkpoint, sampling={"max_pixels": 20_000}).model_dump(exclude_unset=True)
+    values |= {"manifest": "rows.jsonl", "engine": {"args": {"max_model_len": 8192, "max_num_seqs": 4}}}
+    (tmp_path / "job.yaml").write_text(json.dumps(values))
+    results = rows_of(go(tmp_path / "job.yaml"))
+    mixed = results.pop("mixed")
+    assert mixed["error_kind"] == "bad_value" and "rows of their own" in mixed["error"]
+    assert {row["error"] for row in results.values()} == {None}
+
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(checkpoint)
+    sampling = FAMILY.complete(Sampling(max_pixels=20_000), processor)
+    rules = FAMILY.abilities.images
+    assert rules is not None
+
+    def ids_of(spans: list[Span]) -> list[int]:
+        return token_ids(
+            spans, lambda text: tokenizer.encode(text, add_special_tokens=False), tokenizer.convert_tokens_to_ids
+        )
+
+    def video(frames: dict[str, Any]) -> list[Span]:
+        layout = FAMILY.layout(frames["count"], *frames["size_wh"], sampling, processor)
+        return FAMILY.prompt(frames["times_s"], layout, sampling)
+
+    start, end = "<|vision_start|>", "<|vision_end|>"
+    for name, spans in (
+        ("text", []),
+        *((name, [s for f in (results[name]["frames"], *results[name]["more_frames"]) for s in video(f)])
+          for name in ("two", "same")),
+        ("images", [s for size in ("large.png", "small.png") for s in (
+            Span(start, 1), Span(rules.word, rules.layout(*pictures[size], processor).vision_tokens), Span(end, 1))]),
+    ):  # fmt: skip
+        head, tail = "<|im_start|>user\n", f"{QUESTIONS[0]}<|im_end|>\n<|im_start|>assistant\n"
+        said = [*tokenizer.encode(head), *ids_of(spans), *tokenizer.encode(tail)]
+        row = results[name]
+        assert (row["prompt_sha"], row["tokens_in"]) == (sha(said), len(said)), name
+        asked = row["vision_tokens"]["asked"] if row["vision_tokens"] else 0
+        assert asked == sum(span.times or 0 for span in spans if span.text == "<|image_pad|>")

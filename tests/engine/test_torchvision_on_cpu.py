@@ -46,6 +46,13 @@ def test_the_cure_reaches_grandchildren() -> None:
     assert result.returncode == 0, result.stderr
 
 
+@needs_cure
+def test_a_child_that_installs_it_once_more() -> None:
+    code = "from vidpipe.engine import torchvision_on_cpu as cure; cure.install(); import torchvision.transforms.v2"
+    result = python(code, PYTHONPATH=str(CHILD_SITE))
+    assert result.returncode == 0, result.stderr
+
+
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
     code = "import sys; sys.exit('torch' in sys.modules or 'vidpipe' in sys.modules)"
     assert python(code, PYTHONPATH=str(CHILD_SITE)).returncode == 0

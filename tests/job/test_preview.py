@@ -27,7 +27,8 @@ def test_every_family_shows_a_clip(family: str, tmp_path: Path) -> None:
     frames = 16 if family == "ernie45_vl" else 8  # ERNIE's own rule takes no fewer
     assert document["family"] == family and document["frames"] == len(document["indices"]) == frames
     assert document["times_s"] == [index / 8 for index in document["indices"]]
-    assert document["told_times_s"] == pytest.approx(document["times_s"], abs=1e-6)
+    tenths = family == "llava_onevision2"  # it is told what is printed
+    assert document["told_times_s"] == pytest.approx(document["times_s"], abs=0.0501 if tenths else 1e-6)
     assert document["vision_tokens"]["asked"] == document["vision_tokens"]["kept"] > 0
     assert all(text in result.stdout for text in document["time_texts"])
     assert Image.open(sheet).size[0] > 400

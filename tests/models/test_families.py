@@ -113,3 +113,41 @@ def test_ov2_eval_shows_all_frames_at_one_size() -> None:
 def test_ernie_numbers_out_of_bounds_are_refused_before_any_clip() -> None:
     with pytest.raises(CapabilityError, match="16 to 180"):
         get_family("ernie45_vl").complete(Sampling(rule="hf", num_frames=8), {})
+
+
+@families
+def test_the_codec_is_refused_where_no_code_reads_it(family: Family) -> None:
+    if family.abilities.codec_video:
+        assert family.complete(Sampling(video_backend="codec"), family.published).canvases == 32
+    else:
+        with pytest.raises(CapabilityError, match="video_backend: frames"):
+            family.complete(Sampling(video_backend="codec"), family.published)
+    with pytest.raises(CapabilityError, match=r"sampling\.canvases 8"):
+        family.complete(Sampling(canvases=8), family.published)
+
+
+def test_codec_settings() -> None:
+    family = get_family("llava_onevision2")
+    shipped = {"codec": {"target_canvas": 6, "images_per_group": 3, "max_pixels": 50_000}}
+    found = family.complete(Sampling(video_backend="codec"), shipped)
+    assert (found.canvases, found.max_pixels, found.fps) == (6, 50_000, None)
+    asked = Sampling(video_backend="codec", canvases=9, max_pixels=10_000)
+    assert family.complete(asked, shipped) == asked
+    with pytest.raises(CapabilityError, match="multiple of 3"):
+        family.complete(Sampling(video_backend="codec", canvases=8), shipped)
+    for option in ({"fps": 2}, {"rule": "ov2_eval"}, {"min_pixels": 9}):  # the codec would ignore them
+        sampling = Sampling.model_validate({"video_backend": "codec", **option})
+        with pytest.raises(CapabilityError, match="codec_fallback: frames"):
+            family.complete(sampling, shipped)
+    rule = Sampling(video_backend="codec", codec_fallback="frames", rule="ov2_eval", max_frames=16)
+    found = family.complete(rule, shipped)
+    assert (found.canvases, found.max_pixels, found.min_pixels, found.max_frames) == (6, 50_000, 50_000, 16)
+
+
+def test_a_given_bound_moves_the_other() -> None:
+    family = get_family("llava_onevision2")
+    shipped = {"size": {"shortest_edge": 200_704, "longest_edge": 1_605_632}}
+    low = family.complete(Sampling(max_pixels=50_000), shipped)
+    assert (low.min_pixels, low.max_pixels) == (50_000, 50_000), "a small frame is not blown up past the asked bound"
+    assert family.complete(Sampling(min_pixels=2_000_000), shipped).max_pixels == 2_000_000
+    assert family.complete(Sampling(), shipped).min_pixels == 200_704

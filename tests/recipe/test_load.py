@@ -113,3 +113,10 @@ def test_the_vsibench_recipe_is_the_published_setting() -> None:
     assert (recipe.prompt, recipe.generation.max_tokens) == (vsi.IMPORTER.prompt, vsi.IMPORTER.max_tokens)
     family = get_family("llava_onevision2")
     assert family.complete(recipe.sampling, {}) == family.complete(schema.Sampling(rule="ov2_eval"), {})
+
+
+@pytest.mark.parametrize(("written", "meant"), [("on", "on"), ("off", "off"), ("auto", "auto"), ('"on"', "on")])
+def test_yaml_takes_on_and_off_for_truth_values(tmp_path: Path, written: str, meant: str) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(f"manifest: m\nmodel: {{path: m}}\nengine: {{encoder_graphs: {written}}}\n")
+    assert load_recipe(path, []).recipe.engine.encoder_graphs == meant

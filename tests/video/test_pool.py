@@ -55,6 +55,13 @@ def pid() -> int:
     return os.getpid()
 
 
+def start_and_wait(told: Path) -> None:
+    """As the checkpoint's code does that runs a program."""
+    program = subprocess.Popen(["sleep", "1000"])
+    told.write_text(str(program.pid))
+    program.wait()
+
+
 def sleep(seconds: float) -> int:
     time.sleep(seconds)
     return os.getpid()
@@ -130,6 +137,13 @@ def test_a_hang_costs_one_job_and_its_child(pool: ClipPool) -> None:
     assert error.value.kind == "timeout"
     assert time.monotonic() - start_s < 30
     assert all(future.result(90) for future in others)
+
+
+def test_what_a_child_has_started_dies_with_it(pool: ClipPool, tmp_path: Path) -> None:
+    hung = pool.submit(start_and_wait, tmp_path / "pid", name="slow.mp4", time_limit_s=3.0)
+    with pytest.raises(MediaError, match="3 s"):
+        hung.result(90)
+    assert wait_for(lambda: not is_running(int((tmp_path / "pid").read_text())))
 
 
 def test_a_child_killed_from_outside_costs_one_job(pool: ClipPool, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from pydantic import Field
 from vidpipe.engine.interface import (
     NO_DEMANDS,
     Capabilities,
+    CodecVideo,
     Demands,
     EngineInput,
     Prepared,
@@ -75,7 +76,9 @@ class FakePreparer:
 
     def prepare(self, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
         """See `Preparer.prepare`."""
-        pixels = tuple(medium.pixels for medium in requests[0].media)
+        media = requests[0].media
+        pixels = tuple(medium.pixels for medium in media if not isinstance(medium, CodecVideo))
+        assert len(pixels) == len(media), "the codec is refused with this engine"
         prompts = [json.dumps(request.messages).encode() for request in requests]
         clip = " ".join(identities)
         inputs = (

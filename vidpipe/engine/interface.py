@@ -46,26 +46,40 @@ class Image:
 
     pixels: npt.NDArray[np.uint8]
     """[height, width, 3], RGB."""
-    word: str
-    """The word of the family's `ImageRules`."""
+    slot_word: str
+    """Control word that the chat template writes where the image belongs."""
+    vision_word: str
+    """Control word that each vision token is in the finished prompt."""
 
     @property
     def modality(self) -> Literal["image"]:
         """As what the engine takes it, and the type of its mark in the messages."""
         return "image"
 
-    @property
-    def slot_word(self) -> str:
-        """Control word that the chat template writes where the image belongs."""
-        return self.word
+
+@dataclass(frozen=True)
+class CodecVideo:
+    """A video file of whose codec stream the checkpoint's own code makes canvases."""
+
+    path: str
+    """Absolute, without links."""
+    times_s: npt.NDArray[np.float64]
+    """What the model is told as the time of each frame of the file, [frames], in seconds."""
+    merge: int
+    """Patches along each side that become one vision token."""
+    processor_kwargs: Mapping[str, Any]
+    slot_word: str
+    """The family's `slot_word`."""
+    vision_word: str
+    """The family's `vision_word`."""
 
     @property
-    def vision_word(self) -> str:
-        """Control word that each vision token is in the finished prompt."""
-        return self.word
+    def modality(self) -> Literal["video"]:
+        """As what the engine takes it, and the type of its mark in the messages."""
+        return "video"
 
 
-Medium = Video | Image
+Medium = Video | Image | CodecVideo
 
 
 @dataclass(frozen=True)
@@ -98,6 +112,20 @@ class EngineInput:
 
 
 @dataclass(frozen=True)
+class Canvases:
+    """What the checkpoint's code made of a `CodecVideo`."""
+
+    count: int
+    size_wh: tuple[int, int]
+    """Width and height of a canvas, in pixels."""
+    source_frames: tuple[int, ...]
+    """The file's frame behind each run of patches, in the order of the prompt."""
+    vision_tokens: int
+    sha: str
+    """SHA-256 over the canvases' patches as the encoder gets them."""
+
+
+@dataclass(frozen=True)
 class Prepared:
     """The rows of one clip, prepared together."""
 
@@ -105,6 +133,8 @@ class Prepared:
     """For each request in order: what `Engine.submit` takes, or why it cannot run."""
     media_bytes: int
     """Bytes of the media items that they share."""
+    canvases: Canvases | None = None
+    """Of their `CodecVideo`, if they have one."""
 
 
 class Preparer(Protocol):
@@ -124,6 +154,9 @@ class Preparer(Protocol):
             requests: Rows that share all their `media` (or have none).
             identities: A name for each of them, equal only for equal pixels, metadata and processor arguments, in
                 all processes.
+
+        Raises:
+            MediaError: the codec cannot take their `CodecVideo`.
         """
 
 

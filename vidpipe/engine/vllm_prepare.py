@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
-from vidpipe.engine import vllm_environment
+from vidpipe.engine import vllm_codec, vllm_environment
+from vidpipe.engine.between import places_behind, with_texts
 from vidpipe.engine.ernie45_vl_frames import ARCHITECTURE, hand_over_frames_alone
-from vidpipe.engine.interface import EngineInput, Medium, Prepared, Request, Video
+from vidpipe.engine.interface import Canvases, CodecVideo, EngineInput, Medium, Prepared, Request, Video
 from vidpipe.engine.prompt import PromptBuilder
 from vidpipe.errors import CapabilityError, EngineError, RowError, RowKind
 from vidpipe.pruning.counts import POSITION_FACTOR, positions_taken
@@ -83,7 +85,7 @@ class Renderer:
             raise CapabilityError(f"checkpoint {config.model} has no chat template; use an instruction-tuned one.")
         if ARCHITECTURE in (config.hf_config.architectures or ()):
             hand_over_frames_alone(vllm_renderer.mm_processor)
-        self._renderer = vllm_renderer
+        self._renderer, self._tokenizer = vllm_renderer, tokenizer
         self._prompts = PromptBuilder(tokenizer, template)
         self._token_id: Callable[[str], int] = tokenizer.convert_tokens_to_ids
         self._context: int = config.max_model_len
@@ -95,6 +97,7 @@ class Renderer:
         """See `Preparer.prepare`."""
         inputs: list[EngineInput | RowError] = []
         first: tuple[list[int], dict[str, Any]] | None = None
+        canvases: Canvases | None = None
         for request in requests:
             assert list(map(id, request.media)) == list(map(id, requests[0].media)), "rows of one clip"
             try:
@@ -102,11 +105,13 @@ class Renderer:
                 payload = None if first is None else self._beside(request, *first, ids)
                 if payload is None:
                     payload = self._render(request, ids, identities)
+                    if request.media and isinstance(request.media[0], CodecVideo):
+                        payload, canvases = vllm_codec.with_true_times(request.media[0], payload, self._tokenizer)
                     first = first or (ids, payload)
                 inputs.append(self._input(request, payload, " ".join(identities)))
             except RowError as error:
                 inputs.append(error)
-        return Prepared(tuple(inputs), 0 if first is None else _media_bytes(first[1]))
+        return Prepared(tuple(inputs), 0 if first is None else _media_bytes(first[1]), canvases)
 
     def _token_ids(self, request: Request) -> list[int]:
         ids = self._prompts.token_ids(request.messages, request.special_tokens)
@@ -125,11 +130,47 @@ class Renderer:
             prompt["mm_processor_kwargs"] = _processor_kwargs(groups)
             # Without names of ours, items are counted in each process, and two clips would be taken for one.
             prompt["multi_modal_uuids"] = names
+        codec = next((medium for medium in request.media if isinstance(medium, CodecVideo)), None)
         try:
-            rendered: dict[str, Any] = self._renderer.render_cmpl([prompt])[0]
+            with nullcontext() if codec is None else vllm_codec.scratch():
+                rendered: dict[str, Any] = self._renderer.render_cmpl([prompt])[0]
         except Exception as error:  # its processors raise all kinds
+            if codec is not None:
+                raise vllm_codec.refusal(codec, error) from error
             raise row_error(error) from error
+        for medium in request.media:
+            if isinstance(medium, Video) and any(medium.texts_behind):
+                rendered = self._with_texts(request, medium, rendered)
         return rendered
+
+    def _with_texts(self, request: Request, video: Video, rendered: dict[str, Any]) -> dict[str, Any]:
+        """The rendering with the texts of the only video between its frames.
+
+        The engine finds each frame's tokens by the control tokens around them, so that text
+        there moves positions as any text does (tested against the family's own rule).
+        """
+        import torch
+
+        (spot,) = rendered["mm_placeholders"]["video"]
+        ids: list[int] = rendered["prompt_token_ids"]
+        span = ids[spot.offset : spot.offset + spot.length]
+        places = places_behind(span, self._token_id(video.vision_word))
+        if len(places) != len(video.texts_behind):
+            raise RowError("bad_value", f"{len(places)} places between frames for {len(video.texts_behind)} texts.")
+        texts = [self._prompts.plain_ids(text, request.special_tokens) for text in video.texts_behind]
+        merged, stands = with_texts(span, places, texts)
+        is_embed = torch.zeros(len(merged), dtype=torch.bool)
+        is_embed[stands] = torch.ones(len(span), dtype=torch.bool) if spot.is_embed is None else spot.is_embed
+        added = len(merged) - len(span)
+        moved = {
+            modality: [
+                replace(other, offset=other.offset + added) if other.offset > spot.offset else other for other in others
+            ]
+            for modality, others in rendered["mm_placeholders"].items()
+        }
+        moved["video"] = [replace(spot, length=len(merged), is_embed=is_embed)]
+        merged_ids = [*ids[: spot.offset], *merged, *ids[spot.offset + spot.length :]]
+        return {**rendered, "prompt_token_ids": merged_ids, "mm_placeholders": moved}
 
     def _beside(
         self, request: Request, ids: list[int], rendered: dict[str, Any], others: list[int]
@@ -202,18 +243,25 @@ def by_modality(media: Sequence[Medium], values: Sequence[Any] | None = None) ->
 def _item(medium: Medium) -> Any:
     if isinstance(medium, Video):
         return medium.pixels, dict(medium.metadata)
+    if isinstance(medium, CodecVideo):
+        return vllm_codec.item(medium)
     from PIL import Image
 
     return Image.fromarray(medium.pixels)
 
 
 def _processor_kwargs(groups: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """Arguments of the model's processor; beside images they must reach the videos only."""
+    """Arguments of the model's processor; beside images they must reach the videos only.
+
+    Arguments with `video` in their names do so as they are.
+    """
     if "video" not in groups:
         return {}
     kwargs = dict(groups["video"][0].processor_kwargs)
     assert all(dict(video.processor_kwargs) == kwargs for video in groups["video"]), "one sampling a row"
-    return {"videos_kwargs": kwargs} if "image" in groups else kwargs
+    if "image" not in groups or all(key.startswith("video_") for key in kwargs):
+        return kwargs
+    return {"videos_kwargs": kwargs}
 
 
 def row_error(error: Exception) -> RowError:

@@ -116,7 +116,12 @@ def most_workers(recipe: Recipe) -> int:
 
 
 def prepares_in_workers(recipe: Recipe, capabilities: Capabilities) -> bool:
-    """Whether clips go through the model's processor in the worker processes."""
+    """Whether clips go through the model's processor in the worker processes.
+
+    Canvases are decoded there, and decoding belongs into processes that can be killed.
+    """
+    if recipe.sampling.video_backend == "codec":
+        return True
     if recipe.feed.prepare == "auto":
         return capabilities.prepare_in_workers
     return recipe.feed.prepare == "workers"

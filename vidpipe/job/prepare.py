@@ -10,12 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vidpipe.engine.interface import Image, Medium
+from vidpipe.engine.interface import Image, Medium, Video
 from vidpipe.job.show import ShownImage, ShownVideo, show_image, show_video
 from vidpipe.manifest.row import Medium as Named
+from vidpipe.manifest.row import Row
 from vidpipe.models.family import Family, VideoLayout
+from vidpipe.models.llava_onevision2_codec import most_tokens
 from vidpipe.plan.clips import Clip
 from vidpipe.plan.cost import UNKNOWN_COST, clip_cost
+from vidpipe.plan.graph_packing import EncoderItem
+from vidpipe.plan.graph_proposal import encoder_item
+from vidpipe.plan.subtitles import sentences
 from vidpipe.pruning.counts import account, positions_taken
 from vidpipe.recipe.resolve import fingerprint
 from vidpipe.recipe.schema import Pruning, Recipe, Sampling
@@ -27,6 +32,7 @@ from vidpipe.video.headers import Header, read_header
 from vidpipe.video.media_path import media_path
 from vidpipe.video.picture_video import PictureVideo, picture_video, pictures_in
 from vidpipe.video.pictures import picture_size, read_picture
+from vidpipe.video.subtitles import Cue, read_cues
 
 BYTES_PER_PIXEL = 3 * 4
 """Of prepared frames: three colours as float32, which is the most that a processor makes of them."""
@@ -56,6 +62,8 @@ class PreparedClip:
     identities: tuple[str, ...]
     """See `Preparer.prepare`."""
     seen: SeenClip
+    file_times_s: tuple[float, ...] = ()
+    """Of a clip that the engine itself decodes: presentation time of each frame of its file."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,8 @@ class Outlook:
     """Positions that the clip alone takes, its texts left out; what is pruned takes them too."""
     media_bytes: int
     """Upper bound of what the clip takes, decoded and prepared."""
+    encoder: tuple[EncoderItem, ...] = ()
+    """Its videos as the vision encoder sees them."""
 
 
 def kept_tokens(layout: VideoLayout, pruning: Pruning | None) -> int:
@@ -115,6 +125,7 @@ class ClipReader:
             kept_tokens=sum(outlook.kept_tokens for outlook in outlooks),
             positions=sum(outlook.positions for outlook in outlooks),
             media_bytes=sum(outlook.media_bytes for outlook in outlooks),
+            encoder=tuple(item for outlook in outlooks for item in outlook.encoder),
         )
 
     def read(self, clip: Clip) -> PreparedClip:
@@ -143,7 +154,7 @@ class ClipReader:
 
     def _look(self, medium: Named, sampling: Sampling) -> Outlook:
         if medium.kind == "image":
-            with self._file(medium.name) as path:
+            with self.file(medium.name) as path:
                 width, height = picture_size(path)
             rules = self.family.abilities.images
             assert rules is not None, "the plan refuses images otherwise"
@@ -154,6 +165,12 @@ class ClipReader:
             media_bytes = 3 * width * height + 2 * BYTES_PER_PIXEL * pixels
             return Outlook(pixels, 0.0, 1, tokens, tokens, tokens, media_bytes)
         header = self._header(medium)
+        if sampling.video_backend == "codec":
+            assert sampling.canvases is not None and sampling.max_pixels is not None
+            pixels = sampling.canvases * sampling.max_pixels
+            tokens = most_tokens(sampling, self.processor.get("patch_size", 14) * self.processor.get("merge_size", 2))
+            media_bytes = BYTES_PER_PIXEL * pixels
+            return Outlook(pixels, header.duration_s, sampling.canvases, tokens, tokens, tokens, media_bytes)
         frames = header.frames
         if header.fps and (medium.start_s is not None or medium.end_s is not None):
             end_s = min(medium.end_s or math.inf, frames / header.fps)
@@ -167,11 +184,12 @@ class ClipReader:
         kept = kept_tokens(layout, self.recipe.pruning)
         steps, *sides = layout.grid_thw
         positions = positions_taken(0, 0, steps, *(side // layout.merge for side in sides))
-        return Outlook(cost, header.duration_s, count, layout.vision_tokens, kept, positions, media_bytes)
+        encoder = (encoder_item(layout.grid_thw, layout.merge),)
+        return Outlook(cost, header.duration_s, count, layout.vision_tokens, kept, positions, media_bytes, encoder)
 
     def _header(self, medium: Named) -> Header:
         if medium.kind == "video":
-            with self._file(medium.name) as path:
+            with self.file(medium.name) as path:
                 return read_header(path)
         video = self._pictures(medium)
         width, height = picture_size(video.paths[0])
@@ -181,16 +199,26 @@ class ClipReader:
         if medium.kind == "image":
             rules = self.family.abilities.images
             assert rules is not None, "the plan refuses images otherwise"
-            with self._file(medium.name) as path:
+            with self.file(medium.name) as path:
                 return show_image(read_picture(path), rules, self.image_processor)
         row = clip.first.row
-        show = (self.family, sampling, self.processor, medium, row.timestamps_from, self.recipe.media.on_partial)
+        on_partial, cues = self.recipe.media.on_partial, self._cues(row)
+        show = (self.family, sampling, self.processor, medium, row.timestamps_from, on_partial, cues)
         if medium.kind == "frames":
             pictures = self._pictures(medium)
             return show_video(pictures, pictures.decode, *show)
-        with self._file(medium.name) as path:
+        with self.file(medium.name) as path:
             timeline = cached_timeline(path)
             return show_video(timeline, lambda asked: decode_frames(path, asked, timeline=timeline), *show)
+
+    def _cues(self, row: Row) -> list[Cue]:
+        cues: list[Cue] = []
+        for name in row.subtitles:
+            with self.file(name) as path:
+                cues += sentences(read_cues(path))
+        by_s = -row.subtitle_offset_s
+        moved = [Cue(cue.start_s + by_s, cue.end_s + by_s, cue.text) for cue in cues]
+        return sorted(moved, key=lambda cue: (cue.start_s, cue.end_s))
 
     def _pictures(self, medium: Named) -> PictureVideo:
         assert medium.fps is not None, "the manifest's reader sees to it"
@@ -199,7 +227,12 @@ class ClipReader:
             paths = [self._local(path) for path in paths]
         return picture_video(paths, medium.fps, medium.first_number)
 
-    def _file(self, name: str) -> AbstractContextManager[str]:
+    def file(self, name: str) -> AbstractContextManager[str]:
+        """The file that the manifest calls `name`, or a copy of a remote one, which stays until the context's end.
+
+        Raises:
+            MediaError: there is none, or it may not be read.
+        """
         media = self.recipe.media
         path = media_path(name, self.media_root, allow_outside=self.allow_outside_root, schemes=media.schemes)
         return Sources(frozenset(media.schemes), default_index().parent / "media", media.cache_bytes).local(path)
@@ -208,7 +241,7 @@ class ClipReader:
         return media_path(name, self.media_root, allow_outside=self.allow_outside_root)
 
 
-def _identity(medium: Medium, sha: str) -> str:
+def _identity(medium: Video | Image, sha: str) -> str:
     if isinstance(medium, Image):
         return fingerprint(["image", sha, medium.pixels.shape])
     return fingerprint([sha, medium.pixels.shape, dict(medium.metadata), dict(medium.processor_kwargs)])

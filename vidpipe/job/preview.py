@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from vidpipe.engine.checkpoint import read_checkpoint
 from vidpipe.engine.interface import Video
+from vidpipe.errors import CapabilityError
 from vidpipe.job.impossible import refuse_missing_pruning
 from vidpipe.job.prepare import ClipReader, SeenClip
 from vidpipe.manifest.folder import path_text
@@ -96,6 +97,10 @@ def preview(
         CapabilityError: sampling or pruning that the family does not have.
     """
     sampling = family.complete(recipe.sampling, processor)
+    if sampling.video_backend == "codec":
+        raise CapabilityError(
+            "sampling.video_backend: canvases are made by the checkpoint's own code, in a run. Set it to frames here."
+        )
     if recipe.pruning is not None:
         refuse_missing_pruning(recipe.pruning.method, family)
     medium = Medium("video" if frames_fps is None else "frames", path_text(path.absolute()), fps=frames_fps)

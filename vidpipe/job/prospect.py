@@ -10,6 +10,7 @@ from pathlib import Path
 from vidpipe.engine.checkpoint import Checkpoint, read_checkpoint
 from vidpipe.engine.interface import Demands
 from vidpipe.errors import RecipeError
+from vidpipe.job.codec import for_codec
 from vidpipe.job.impossible import refuse_impossible, refuse_impossible_rows, with_engine_args
 from vidpipe.job.prepare import ClipReader
 from vidpipe.manifest.row import BadRow, Row
@@ -74,15 +75,15 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
         CapabilityError: a combination of switches that cannot work, or rows that the family cannot take.
     """
     recipe, folder = loaded.recipe, loaded.folder
-    PromptTemplate(recipe.prompt)
+    PromptTemplate(recipe.prompt, recipe.template)
     checkpoint = read_checkpoint(recipe.model.path, folder)
     path = recipe.model.path
     family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)
     refuse_impossible(recipe, family, checkpoint.config.get("architectures") or ())
-    recipe = with_engine_args(recipe, family)
+    recipe = for_codec(with_engine_args(recipe, family))
     family.complete(recipe.sampling, checkpoint.processor(family))
     manifest_path = folder / Path(recipe.manifest).expanduser()
-    manifest = scan_manifest(manifest_path, recipe_has_prompt=recipe.prompt is not None)
+    manifest = scan_manifest(manifest_path, recipe_has_prompt=(recipe.prompt or recipe.template) is not None)
     refuse_impossible_rows(manifest.rows, recipe, family)
     if recipe.media_root is None:
         # Nobody named a root, so there is none to stay in; relative paths start beside the manifest.

@@ -7,10 +7,11 @@ the engine.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vidpipe.engine.interface import EngineInput, Preparer, Request
-from vidpipe.errors import RowError
+from vidpipe.errors import MediaError, RowError
+from vidpipe.job.codec import clip_as_frames, codec_clip, seen_as_frames, seen_on_canvases
 from vidpipe.job.prepare import ClipReader, PreparedClip, SeenClip
 from vidpipe.plan.clips import Clip
 from vidpipe.recipe.schema import Recipe
@@ -37,7 +38,19 @@ def read_and_prepare(reader: ClipReader, preparer: Preparer, clip: Clip) -> Clip
     Raises:
         MediaError: the clip cannot be shown.
     """
+    if clip.first.settings.sampling.video_backend == "codec" and clip.first.row.media:
+        return _with_codec(reader, preparer, clip)
     return prepare(reader.recipe, preparer, clip, reader.read(clip))
+
+
+def _with_codec(reader: ClipReader, preparer: Preparer, clip: Clip) -> ClipInputs:
+    try:
+        with codec_clip(reader, clip) as decoded:
+            return prepare(reader.recipe, preparer, clip, decoded)
+    except MediaError as error:
+        clip = clip_as_frames(clip, error)
+        inputs = prepare(reader.recipe, preparer, clip, reader.read(clip))
+        return replace(inputs, seen=seen_as_frames(inputs.seen, error))
 
 
 def prepare(recipe: Recipe, preparer: Preparer, clip: Clip, decoded: PreparedClip) -> ClipInputs:
@@ -55,4 +68,7 @@ def prepare(recipe: Recipe, preparer: Preparer, clip: Clip, decoded: PreparedCli
     ]
     prepared = preparer.prepare(requests, decoded.identities)
     prepare_s = time.perf_counter() - started
-    return ClipInputs(prepared.inputs, decoded.seen, prepare_s, prepared.media_bytes, time.monotonic())
+    seen = decoded.seen
+    if prepared.canvases is not None:
+        seen = seen_on_canvases(seen, prepared.canvases, decoded.file_times_s)
+    return ClipInputs(prepared.inputs, seen, prepare_s, prepared.media_bytes, time.monotonic())

@@ -53,14 +53,18 @@ class ImageLayout:
 class ImageRules:
     """What a family states of still images."""
 
-    word: str
-    """Control word: once where the chat template puts the image, once a vision token in the finished prompt."""
+    slot_word: str
+    """Control word that the chat template writes where an image belongs."""
+    vision_word: str
+    """Control word that each of its vision tokens is in the finished prompt."""
     layout: Callable[[int, int, Mapping[str, Any]], ImageLayout]
     """Width and height in pixels, and the settings of the checkpoint's image processor, to size and tokens.
 
     Raises:
         MediaError: `aspect_ratio`, where the family refuses a shape.
     """
+    beside_videos: bool = True
+    """Whether a row may have both; not where one processor makes both one size."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,8 @@ class Abilities:
     """Whether the checkpoint's own Python code must be allowed."""
     images: ImageRules | None = None
     """How still images are shown; None: a row has none. Tested with the engine, like the two that follow."""
+    codec_video: bool = False
+    """Whether the checkpoint's code makes canvases of a video's codec stream (`sampling.video_backend: codec`)."""
     several_videos: bool = False
     """Whether a row may show more than one video."""
     text_between_frames: bool = False
@@ -181,6 +187,7 @@ def fill(family: Family, sampling: Sampling, defaults: Mapping[str, Any]) -> Sam
     Raises:
         CapabilityError: the family has no such rule, or the rule no such option.
     """
+    _refuse_codec(family, sampling)
     rule = rule_of(family, sampling)
     known = family.rules[rule]
     given = {key for key in OPTIONS if getattr(sampling, key) is not None}
@@ -193,6 +200,19 @@ def fill(family: Family, sampling: Sampling, defaults: Mapping[str, Any]) -> Sam
         )
     missing = {key: value for key, value in defaults.items() if key in known - given}
     return sampling.model_copy(update={"rule": rule, **missing})
+
+
+def _refuse_codec(family: Family, sampling: Sampling) -> None:
+    if sampling.video_backend == "codec" and not family.abilities.codec_video:
+        raise CapabilityError(
+            f"sampling.video_backend: {family.name} has no code that reads a video's codec stream; LLaVA-OneVision-2 "
+            "has. Set sampling.video_backend: frames."
+        )
+    if sampling.video_backend == "frames" and sampling.canvases is not None:
+        raise CapabilityError(
+            f"sampling.canvases {sampling.canvases}: frames are shown, not canvases. Remove the key (in a row or an "
+            "override: set it to null), or set sampling.video_backend: codec."
+        )
 
 
 def rule_of(family: Family, sampling: Sampling) -> str:

@@ -13,7 +13,18 @@ from typing import Any, ClassVar, Literal
 
 from vidpipe.errors import CapabilityError
 from vidpipe.models.clock import FrameClock, vllm_metadata
-from vidpipe.models.family import Abilities, Bounds, VideoLayout, bounds_of, fill, padded, rule_of
+from vidpipe.models.family import (
+    Abilities,
+    Bounds,
+    ImageLayout,
+    ImageRules,
+    VideoLayout,
+    bounds_of,
+    fill,
+    padded,
+    rule_of,
+)
+from vidpipe.models.llava_onevision2_codec import complete_codec
 from vidpipe.models.llava_onevision2_sampling import (
     DEFAULT_FPS,
     VLLM_MAX_FRAMES,
@@ -63,6 +74,24 @@ def frame_layout(
     return out_h, out_w, (out_h // patch) * (out_w // patch) // merge**2
 
 
+def image_layout(width: int, height: int, processor: Mapping[str, Any]) -> ImageLayout:
+    """Size and tokens of a still image under the image processor's settings.
+
+    Raises:
+        MediaError: `aspect_ratio`.
+    """
+    bounds = bounds_of(processor, CLASS_BOUNDS)
+    out_h, out_w, tokens = frame_layout(
+        height,
+        width,
+        patch=processor.get("patch_size", PATCH),
+        merge=processor.get("merge_size", MERGE),
+        min_pixels=bounds.min_pixels,
+        max_pixels=bounds.max_pixels,
+    )
+    return ImageLayout((out_w, out_h), tokens)
+
+
 class LlavaOnevision2:
     """The family's rules behind the common interface."""
 
@@ -74,7 +103,13 @@ class LlavaOnevision2:
         "ov2_eval": frozenset({"fps", "max_frames", "min_pixels", "max_pixels"}),
     }
     abilities: ClassVar[Abilities] = Abilities(
-        "vllm", "LlavaOnevision2ForConditionalGeneration", needs_remote_code=True
+        "vllm",
+        "LlavaOnevision2ForConditionalGeneration",
+        needs_remote_code=True,
+        codec_video=True,
+        images=ImageRules(IMAGE, IMAGE, image_layout, beside_videos=False),
+        several_videos=True,
+        text_between_frames=True,
     )
     published: ClassVar[Mapping[str, Any]] = {"patch_size": PATCH, "merge_size": MERGE}
     frames_are_images: ClassVar[bool] = True
@@ -85,9 +120,17 @@ class LlavaOnevision2:
     vision_word: ClassVar[str] = IMAGE
 
     def complete(self, sampling: Sampling, processor: Mapping[str, Any]) -> Sampling:
-        """See `Family.complete`. Under `ov2_eval` every frame gets the same number of pixels."""
+        """See `Family.complete`. Under `ov2_eval` every frame gets the same number of pixels.
+
+        A bound that is given moves the checkpoint's other one, so that they never cross.
+        """
+        if sampling.video_backend == "codec":
+            return complete_codec(self, sampling, processor)
         rule, bounds = rule_of(self, sampling), bounds_of(processor, CLASS_BOUNDS)
-        defaults = {"min_pixels": bounds.min_pixels, "max_pixels": bounds.max_pixels}
+        defaults = {
+            "min_pixels": min(bounds.min_pixels, sampling.max_pixels or bounds.min_pixels),
+            "max_pixels": max(bounds.max_pixels, sampling.min_pixels or bounds.max_pixels),
+        }
         if rule == "native":
             return fill(self, sampling, {**defaults, "max_frames": NATIVE_MAX_FRAMES})
         if rule == "vllm":

@@ -47,13 +47,17 @@ def window_ends(grids_thw: Sequence[tuple[int, int, int]], frames_a_window: int 
     return ends
 
 
-def codec_runs(source_frames: Sequence[int], fps: float, merge: int) -> list[tuple[float, int]]:
-    """Time in seconds and tokens of each run of patches from one source frame on a codec canvas.
+def frame_runs(source_frames: Sequence[int], merge: int) -> list[tuple[int, int]]:
+    """Source frame and tokens of each run of patches from one source frame on codec canvases.
 
     Args:
         source_frames: For each patch in order, the source frame that it shows; below 0 for none.
-        fps: Rate of the source.
         merge: Patches along each side that become one token; a run too short for a token is left out.
     """
     runs = [(frame, sum(1 for _ in patches) // merge**2) for frame, patches in groupby(source_frames)]
-    return [(frame / fps, tokens) for frame, tokens in runs if frame >= 0 and tokens > 0]
+    return [(frame, tokens) for frame, tokens in runs if frame >= 0 and tokens > 0]
+
+
+def codec_runs(source_frames: Sequence[int], fps: float, merge: int) -> list[tuple[float, int]]:
+    """The same with the frame's time in seconds as vLLM and the checkpoint's code compute it: number / rate."""
+    return [(frame / fps, tokens) for frame, tokens in frame_runs(source_frames, merge)]

@@ -11,7 +11,7 @@ from vidpipe.manifest.row import BadRow, Fault, Row
 from vidpipe.models.family import Family
 from vidpipe.plan.prompts import PromptTemplate, messages_for
 from vidpipe.recipe.resolve import RowSettings, resolve_row
-from vidpipe.recipe.schema import Recipe
+from vidpipe.recipe.schema import Recipe, Sampling
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def make_plan(rows: Iterable[Row | BadRow], recipe: Recipe, family: Family, proc
         family: The model's family; fills in sampling defaults.
         processor: The checkpoint's video processor settings.
     """
-    template = PromptTemplate(recipe.prompt)
+    template = PromptTemplate(recipe.prompt, recipe.template)
     groups: dict[tuple[Any, ...], list[PlannedRow]] = {}
     bad: list[BadRow] = []
     for row in rows:
@@ -81,7 +81,7 @@ def _resolve(
         return row
     try:
         settings = resolve_row(recipe, row.values, row.sampling, row.generation)
-        refuse_impossible_media(row, family, recipe)
+        refuse_impossible_media(row, family, recipe, settings.sampling)
         messages = messages_for(row, template, recipe.system)
         sampling = family.complete(settings.sampling, processor)
     except RowError as error:
@@ -91,8 +91,14 @@ def _resolve(
     return PlannedRow(row, replace(settings, sampling=sampling), messages)
 
 
-def refuse_impossible_media(row: Row, family: Family, recipe: Recipe) -> None:
+def refuse_impossible_media(row: Row, family: Family, recipe: Recipe, sampling: Sampling) -> None:
     """Refuse media that the family does not take; other rows are not touched.
+
+    Args:
+        row: The row.
+        family: The model's family.
+        recipe: The run's recipe.
+        sampling: The row's.
 
     Raises:
         RowError: `bad_value`.
@@ -101,13 +107,37 @@ def refuse_impossible_media(row: Row, family: Family, recipe: Recipe) -> None:
     videos = sum(medium.modality == "video" for medium in row.media)
     if videos < len(row.media) and abilities.images is None:
         raise RowError("bad_value", f"row {row.id!r}: {family.name} takes no images here.")
+    if 0 < videos < len(row.media) and abilities.images and not abilities.images.beside_videos:
+        raise RowError(
+            "bad_value",
+            f"row {row.id!r}: {family.name} puts images and frames through one processor, which would show the images "
+            "at the frames' size. Put images and videos into rows of their own.",
+        )
     if videos > 1 and not abilities.several_videos:
         raise RowError("bad_value", f"row {row.id!r}: {family.name} takes one video a row here, found {videos}.")
+    if sampling.video_backend == "codec" and recipe.sampling.video_backend != "codec":
+        raise RowError(
+            "bad_value",
+            f"row {row.id!r}: video_backend codec, but the engine is started for frames. Set it in the recipe, and "
+            "frames for the other rows.",
+        )
+    if sampling.video_backend == "codec" and len(row.media) > 1:
+        raise RowError(
+            "bad_value",
+            f"row {row.id!r}: the codec takes one video a row and nothing beside it (vLLM miscounts the canvases of "
+            f"two), found {len(row.media)} media.",
+        )
+    if sampling.video_backend == "codec" and any(medium.kind == "frames" for medium in row.media):
+        raise RowError(
+            "bad_value", f"row {row.id!r}: the codec reads a video file's own stream, and pictures have none."
+        )
     if row.subtitles and not abilities.text_between_frames:
         raise RowError(
             "bad_value",
             f"row {row.id!r}: {family.name} has no place for subtitles between frames. Put their text into the prompt.",
         )
+    if row.subtitles and sampling.video_backend == "codec":
+        raise RowError("bad_value", f"row {row.id!r}: the codec's canvases have no place for subtitles between them.")
     if row.subtitles and recipe.pruning is not None:
         raise RowError("bad_value", f"row {row.id!r}: with pruning there is no place for subtitles between frames.")
 

@@ -7,6 +7,7 @@ MediaError `corrupt` or `timeout`, and the others do not notice.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import select
@@ -206,11 +207,14 @@ class _Child:
         raise result
 
     def kill(self) -> None:
-        self._process.kill()
+        """Kill the child and what it has started: it leads a process group of its own."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
         self.alive = False
-        self._process.kill()
+        if self._process.returncode is None:  # once waited for, its number may be another's
+            self.kill()
         self._process.wait()
         self._channel.close()
 
