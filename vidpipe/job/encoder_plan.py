@@ -27,10 +27,9 @@ def proposal_for(prospect: Prospect, outlooks: Sequence[Outlook | MediaError]) -
     """The graphs for clips with these outlooks, in working order."""
     items = [item for outlook in outlooks if isinstance(outlook, Outlook) for item in outlook.encoder]
     step = prospect.recipe.engine.args.get("max_num_batched_tokens", STEP_TOKENS)
-    largest = max((item.tokens for item in items), default=0)
     return propose(
         items,
-        call_tokens=max(step if isinstance(step, int) else STEP_TOKENS, largest),
+        step_tokens=step if isinstance(step, int) else STEP_TOKENS,
         memory=encoder_memory(prospect.checkpoint.config, MEMORY_LIMIT_BYTES),
         always=prospect.recipe.engine.encoder_graphs == "on",
     )
