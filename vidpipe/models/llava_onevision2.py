@@ -109,6 +109,7 @@ class LlavaOnevision2:
         codec_video=True,
         images=ImageRules(IMAGE, IMAGE, image_layout, beside_videos=False),
         several_videos=True,
+        text_between_frames=True,
     )
     published: ClassVar[Mapping[str, Any]] = {"patch_size": PATCH, "merge_size": MERGE}
     frames_are_images: ClassVar[bool] = True

@@ -106,6 +106,7 @@ class MiniMaxM3:
         encoder_data_parallel=True,
         images=ImageRules(IMAGE, IMAGE, image_layout),
         several_videos=True,
+        text_between_frames=True,
         # With its cache on (the default) vLLM's processor forgets the videos' metadata and the prompt has no times.
         engine_args={"mm_processor_cache_gb": 0},
     )
