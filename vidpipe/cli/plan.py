@@ -22,7 +22,7 @@ def plan(
     Exit codes: 0 planned (faulty rows and files are listed, they cost themselves only); 2
     wrong recipe, manifest or arguments.
     """
-    from vidpipe.cli.documents import OverLongDocument, PlanDocument, UnreadableDocument
+    from vidpipe.cli.documents import OverLongDocument, PlanDocument, UnreadableDocument, graphs_document
     from vidpipe.cli.recipe_options import recipe_from
     from vidpipe.job.forecast import forecast
     from vidpipe.job.prospect import look_ahead
@@ -47,6 +47,8 @@ def plan(
             media_bytes_per_clip=found.media_bytes_per_clip,
             shards=len(found.rows_per_shard),
             rows_per_shard=found.rows_per_shard,
+            encoder_graphs=graphs_document(found.graphs),
+            no_encoder_graphs=found.no_graphs,
         )
         typer.echo(document.model_dump_json())
         return
@@ -62,8 +64,25 @@ def plan(
     if found.over_long:
         some = ", ".join(list(found.over_long)[:5])
         typer.echo(f"{len(found.over_long)} rows are longer than the context of {found.context} tokens: {some}")
+    typer.echo(_graphs(found))
     for kind, group in found.unreadable.items():
         typer.echo(f"{group.clips} clips ({group.rows} rows) {kind}, for example: {group.example}")
+
+
+def _graphs(found: Forecast) -> str:
+    if found.graphs is None:
+        return f"encoder graphs: none; {found.no_graphs}"
+    here = f" ({found.no_graphs})" if found.no_graphs else ""
+    proposal, graphs = found.graphs, found.graphs.graphs
+    if not graphs.graphs:
+        return f"encoder graphs: none; they would save no time for these clips{here}"
+    budgets = ", ".join(str(graph.tokens) for graph in graphs.graphs)
+    return (
+        f"encoder graphs of {budgets} tokens, {graphs.max_items} videos and {graphs.graphs[-1].sequences} attention "
+        f"sequences{here}: {proposal.padding.share:.1%} padding (vLLM's own budgets: "
+        f"{proposal.default_padding.share:.1%}), about {proposal.memory_bytes / 2**30:.2f} GiB, for "
+        f"{proposal.padding.in_graphs:.0%} of the expected work"
+    )
 
 
 def _kept(found: Forecast) -> str:

@@ -251,12 +251,17 @@ def _item(medium: Medium) -> Any:
 
 
 def _processor_kwargs(groups: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """Arguments of the model's processor; beside images they must reach the videos only."""
+    """Arguments of the model's processor; beside images they must reach the videos only.
+
+    Arguments with `video` in their names do so as they are.
+    """
     if "video" not in groups:
         return {}
     kwargs = dict(groups["video"][0].processor_kwargs)
     assert all(dict(video.processor_kwargs) == kwargs for video in groups["video"]), "one sampling a row"
-    return {"videos_kwargs": kwargs} if "image" in groups else kwargs
+    if "image" not in groups or all(key.startswith("video_") for key in kwargs):
+        return kwargs
+    return {"videos_kwargs": kwargs}
 
 
 def row_error(error: Exception) -> RowError:

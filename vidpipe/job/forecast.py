@@ -9,9 +9,12 @@ from typing import Any
 from vidpipe.errors import MediaError
 from vidpipe.job.budget import ByteBudget
 from vidpipe.job.decoders import Decoders, default_workers
+from vidpipe.job.encoder_plan import proposal_for
+from vidpipe.job.encoder_possible import why_no_graphs, why_no_graphs_here
 from vidpipe.job.prepare import Outlook
 from vidpipe.job.prospect import Prospect
 from vidpipe.job.sharding import cut_rows, look_at
+from vidpipe.plan.graph_proposal import Proposal
 from vidpipe.pruning.counts import POSITION_FACTOR
 
 
@@ -42,6 +45,10 @@ class Forecast:
     """Vision tokens by row id."""
     unreadable: dict[str, Unreadable] = field(default_factory=dict)
     rows_per_shard: list[int] = field(default_factory=list)
+    graphs: Proposal | None = None
+    """Graphs for the vision encoder; None where there can be none."""
+    no_graphs: str | None = None
+    """Why a run here would have none."""
 
 
 def forecast(prospect: Prospect) -> Forecast:
@@ -70,6 +77,10 @@ def forecast(prospect: Prospect) -> Forecast:
         found.media_bytes_per_clip = max(found.media_bytes_per_clip, outlook.media_bytes)
         if context is not None and _is_over_long(outlook, context, pruned=prospect.recipe.pruning is not None):
             found.over_long |= {planned.row.id: outlook.kept_tokens for planned in clip.rows}
+    recipe, architectures = prospect.recipe, prospect.demands.architectures
+    if why_no_graphs(recipe, architectures) is None:
+        found.graphs = proposal_for(prospect, outlooks)
+    found.no_graphs = why_no_graphs_here(recipe, architectures)
     found.rows_per_shard = [len(ids) for ids in cut_rows(plan, outlooks)]
     return found
 

@@ -18,6 +18,8 @@ from vidpipe.models.family import Family, VideoLayout
 from vidpipe.models.llava_onevision2_codec import most_tokens
 from vidpipe.plan.clips import Clip
 from vidpipe.plan.cost import UNKNOWN_COST, clip_cost
+from vidpipe.plan.graph_packing import EncoderItem
+from vidpipe.plan.graph_proposal import encoder_item
 from vidpipe.plan.subtitles import sentences
 from vidpipe.pruning.counts import account, positions_taken
 from vidpipe.recipe.resolve import fingerprint
@@ -82,6 +84,8 @@ class Outlook:
     """Positions that the clip alone takes, its texts left out; what is pruned takes them too."""
     media_bytes: int
     """Upper bound of what the clip takes, decoded and prepared."""
+    encoder: tuple[EncoderItem, ...] = ()
+    """Its videos as the vision encoder sees them."""
 
 
 def kept_tokens(layout: VideoLayout, pruning: Pruning | None) -> int:
@@ -121,6 +125,7 @@ class ClipReader:
             kept_tokens=sum(outlook.kept_tokens for outlook in outlooks),
             positions=sum(outlook.positions for outlook in outlooks),
             media_bytes=sum(outlook.media_bytes for outlook in outlooks),
+            encoder=tuple(item for outlook in outlooks for item in outlook.encoder),
         )
 
     def read(self, clip: Clip) -> PreparedClip:
@@ -179,7 +184,8 @@ class ClipReader:
         kept = kept_tokens(layout, self.recipe.pruning)
         steps, *sides = layout.grid_thw
         positions = positions_taken(0, 0, steps, *(side // layout.merge for side in sides))
-        return Outlook(cost, header.duration_s, count, layout.vision_tokens, kept, positions, media_bytes)
+        encoder = (encoder_item(layout.grid_thw, layout.merge),)
+        return Outlook(cost, header.duration_s, count, layout.vision_tokens, kept, positions, media_bytes, encoder)
 
     def _header(self, medium: Named) -> Header:
         if medium.kind == "video":

@@ -51,7 +51,8 @@ def show_image(pixels: npt.NDArray[np.uint8], rules: ImageRules, processor: Mapp
     """Show `pixels`, [height, width, 3] RGB, under the settings of the checkpoint's image processor."""
     height, width = pixels.shape[:2]
     layout = rules.layout(width, height, processor)
-    return ShownImage(Image(pixels, rules.word), ImageRecord(list(layout.size_wh), _sha(pixels)), layout.vision_tokens)
+    medium = Image(pixels, rules.slot_word, rules.vision_word)
+    return ShownImage(medium, ImageRecord(list(layout.size_wh), _sha(pixels)), layout.vision_tokens)
 
 
 def show_video(

@@ -107,7 +107,7 @@ class LlavaOnevision2:
         "LlavaOnevision2ForConditionalGeneration",
         needs_remote_code=True,
         codec_video=True,
-        images=ImageRules(IMAGE, image_layout, beside_videos=False),
+        images=ImageRules(IMAGE, IMAGE, image_layout, beside_videos=False),
         several_videos=True,
         text_between_frames=True,
     )

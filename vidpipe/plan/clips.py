@@ -62,7 +62,7 @@ def make_plan(rows: Iterable[Row | BadRow], recipe: Recipe, family: Family, proc
         family: The model's family; fills in sampling defaults.
         processor: The checkpoint's video processor settings.
     """
-    template = PromptTemplate(recipe.prompt)
+    template = PromptTemplate(recipe.prompt, recipe.template)
     groups: dict[tuple[Any, ...], list[PlannedRow]] = {}
     bad: list[BadRow] = []
     for row in rows:
