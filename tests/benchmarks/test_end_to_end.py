@@ -104,3 +104,17 @@ def test_a_scorer_must_be_named(tmp_path: Path) -> None:
     path.write_text('{"id": 1, "text": "A", "answer": "A"}\n')
     result = vidpipe("score", path)
     assert result.returncode == 2 and "--profile" in result.stderr and "vsi.official" in result.stderr
+
+
+def test_csv_keeps_indices_and_categories_as_text_and_is_scored(tmp_path: Path, make_clip: Callable[..., Path]) -> None:
+    make_clip("a.mp4", frames=8)
+    (tmp_path / "rows.csv").write_text(
+        "id,video,question,options,answer,answer_type,categories.hour\n"
+        'x,a.mp4,Which?,"[""1"", ""2"", ""3""]",2,choice_index,01\n'
+        'y,a.mp4,Which?,"[""1"", ""2"", ""3""]",0,choice_index,02\n'
+    )
+    (tmp_path / "recipe.yaml").write_text("manifest: rows.csv\nmodel: {path: x}\nscorer: nextqa.lmms_main\n")
+    answered(tmp_path / "recipe.yaml", tmp_path / "run", {"x": "C", "y": "C"})
+    (table,) = read("score", tmp_path / "run")["tables"]
+    assert (table["overall"]["score"], table["overall"]["clips"]) == (50, 1)
+    assert [(line["name"], line["score"]) for line in table["breakdowns"]["hour"]] == [("01", 100), ("02", 0)]

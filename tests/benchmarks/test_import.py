@@ -98,6 +98,8 @@ def test_a_small_set_keeps_every_question_type(tmp_path: Path) -> None:
     assert counts == [2] * 10
     assert [int(row["id"]) for row in small] == sorted(int(row["id"]) for row in small)
     assert imported(path, limit=3) == imported(path)[:3]
+    pruned = imported(path, limit=20, stratify="categories.pruned")
+    assert [row["categories"]["pruned"] for row in pruned].count("true") == 10
     for wrong in ({"limit": 5, "stratify": "question_type"}, {"limit": 5, "stratify": "kind"}):
         with pytest.raises(RecipeError, match="--"):
             imported(path, **wrong)

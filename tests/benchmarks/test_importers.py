@@ -7,16 +7,21 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 from tests.benchmarks.test_import import row_of
+from tests.conftest import TINY_MODEL
 from vidpipe.benchmarks.import_rows import Choice, Imported, import_rows
 from vidpipe.benchmarks.profile import Question
-from vidpipe.benchmarks.registry import PROFILES, get_importer, get_profile
+from vidpipe.benchmarks.registry import IMPORTERS, PROFILES, get_importer, get_profile
 from vidpipe.benchmarks.settings import SETTINGS, get_setting
 from vidpipe.benchmarks.source import read_source
 from vidpipe.benchmarks.write import write_benchmark
+from vidpipe.cli.app import app
 from vidpipe.errors import ManifestError, RecipeError
 from vidpipe.manifest.row import Record, Row
 from vidpipe.manifest.rows import to_row
@@ -84,7 +89,9 @@ def test_nextqa_reads_csv_and_finds_videos_by_the_published_map(tmp_path: Path) 
         writer.writerow(record)
     (row,) = imported("nextqa", path).rows
     assert (row["id"], row["video"], row["answer"], row["clip_id"]) == ("04_6", "04.mp4", 2, "04")
-    assert row["meta"]["frame_count"] == "9" and score("nextqa", row, "C") == 1
+    assert (
+        row["categories"] == {"kind": "causal"} and row["meta"]["frame_count"] == "9" and score("nextqa", row, "C") == 1
+    )
     (tmp_path / "map_vid_vidorID.json").write_text('{"04": "1164/04"}')
     (row,) = imported("nextqa", path).rows
     assert row["video"] == "1164/04.mp4"
@@ -121,6 +128,8 @@ def test_activitynetqa_joins_its_two_files(tmp_path: Path) -> None:
     assert score("activitynetqa", row, "sony") == 1 and score("activitynetqa", row, "Sony") == 0
     _, text = row_of("activitynetqa", tmp_path / "hub.json", [{**question, "answer": "sony", "type": "8"}])
     assert text == "What is the tv brand? Answer the question using a single word or phrase."
+    pq.write_table(pa.Table.from_pylist([{**question, "answer": "sony", "type": "8"}]), tmp_path / "hub.parquet")
+    assert imported("activitynetqa", tmp_path / "hub.parquet").rows[0]["answer"] == "sony"
 
 
 def test_lvbench_has_its_options_in_the_question(tmp_path: Path) -> None:
@@ -313,3 +322,68 @@ def test_frame_folders_are_rows_that_can_run(tmp_path: Path, record: dict[str, A
     row = to_row(Record(1, values), 0, recipe_has_prompt=True)
     assert isinstance(row, Row) and row.media[0].kind == "frames" and row.media[0].fps == 3
     assert row.media[0].end_s == record.get("end")
+
+
+def test_revsis_rows_hold_under_the_rule_that_its_recipe_names(tmp_path: Path) -> None:
+    record = {"scene_id": "s", "num_frames": 16, "question_type": "route_planning", "question": "Which turn?"}
+    source = tmp_path / "a.json"
+    source.write_text(json.dumps([{**record, "options": ["A. left"], "ground_truth": "A"}]))
+    found = imported("revsi", source)
+    path = write_benchmark(tmp_path, get_importer("revsi"), read_source(source), found, tmp_path)
+    recipe = Recipe.model_validate(yaml.safe_load(path.read_text()))
+    sampling = resolve_row(recipe, found.rows[0], found.rows[0]["sampling"], {}).sampling
+    assert get_family("qwen3_vl").complete(sampling, {}).num_frames == 16
+
+
+OPTIONS = {"options": ["A. red", "B. blue"]}
+RECORDS: dict[str, dict[str, Any]] = {
+    "activitynetqa": {"question_id": "q", "video_name": "v", "question": "who?", "answer": "he", "type": 3},
+    "charades": {"video": "v.mp4", "caption": "a man sits", "timestamp": [1.0, 2.0]},
+    "egoschema": {"question_idx": "1", "video_idx": "v", "question": "?", "option": ["A. x", "B. y"], "answer": "1"},
+    "jumpscore": {"id": "1", "video_path": "v.mp4", "question": "?", "answer": "[]"},
+    "longvideobench": {
+        "id": "1", "video_id": "v", "video_path": "v.mp4", "question": "?", "candidates": ["x", "y"],
+        "correct_choice": 0, "duration_group": 60, "question_category": "c", "topic_category": "t",
+    },
+    "lvbench": {"uid": "1", "video_path": "v.mp4", "question": "?", "answer": "A"},
+    "mlvu": {"video": "v.mp4", "question": "?", "candidates": ["x", "y"], "answer": "y"},
+    "mvbench": {"video": "v.mp4", "question": "?", "candidates": ["x", "y"], "answer": "y", "start": 0.5, "end": 2},
+    "nextqa": {"video": "4", "qid": 1, "type": "TN", "question": "?", "answer": 0, **{f"a{n}": "x" for n in range(5)}},
+    "revsi": {"scene_id": "s", "num_frames": 16, "question_type": "room_size_estimation_single", "question": "?",
+              "ground_truth": "9"},
+    "tempcompass": {"video_id": "v", "question": "?\nA. x\nB. y", "answer": "A. x", "dim": "speed"},
+    "timelens": {"video_path": "v.mp4", "query": "a man sits", "span": [[1.0, 2.0]]},
+    "videoeval_pro": {
+        "video": "v.mp4", "question": "?", **OPTIONS, "answer": "A", "answer_text": "red", "qa_type": "t",
+        "qa_subtype": "s", "source": "x",
+    },
+    "videomme": {
+        "question_id": "1", "videoID": "v", "question": "?", **OPTIONS, "answer": "A", "duration": "long",
+        "domain": "d", "sub_category": "s", "task_type": "t",
+    },
+    "videomme_v2": v2_records()[0],
+    "vsi": {
+        "id": 1, "dataset": "scannet", "scene_name": "s", "question_type": "route_planning", "question": "?", **OPTIONS,
+        "ground_truth": "A",
+    },
+}  # fmt: skip
+FILES = {"mvbench": "action_sequence", "tempcompass": "multi-choice", "mlvu": "1_plotQA"}
+
+
+@pytest.mark.parametrize("name", IMPORTERS)
+def test_what_is_imported_can_run_and_be_scored(tmp_path: Path, name: str) -> None:
+    source = tmp_path / f"{FILES.get(name, 'test')}.json"
+    source.write_text(json.dumps([RECORDS[name]]))
+    for command in (
+        ["import", name, "--src", source, "--media-root", tmp_path, "-o", tmp_path / "out"],
+        ["check", tmp_path / "out" / "recipe.yaml", "--set", f"model.path={TINY_MODEL}"],
+    ):
+        result = CliRunner().invoke(app, list(map(str, command)))
+        assert result.exit_code == 0, result.output
+    assert "1 rows, 0 faults" in result.stdout, result.stdout
+    row = json.loads((tmp_path / "out" / "rows.jsonl").read_text())
+    (tmp_path / "replies.jsonl").write_text(json.dumps({**row, "text": "A"}) + "\n")
+    profile = yaml.safe_load((tmp_path / "out" / "recipe.yaml").read_text())["scorer"]
+    if get_profile(profile).sets is None:
+        result = CliRunner().invoke(app, ["score", str(tmp_path / "replies.jsonl"), "--profile", profile])
+        assert result.exit_code == 0 and "1 rows:" in result.stdout, result.output

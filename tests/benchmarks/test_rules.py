@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vidpipe.benchmarks.choices import ranked
+from vidpipe.benchmarks.lenient_span import lenient_span
 from vidpipe.benchmarks.letters import lenient_letter, tail_letter
 from vidpipe.benchmarks.mra import TOLERANCES, official_mra, vlmevalkit_mra
 from vidpipe.benchmarks.numbers import first_number_or_word, last_number, lenient_number
@@ -145,3 +146,19 @@ def test_no_reply_breaks_a_profile(text: str) -> None:
 
 def test_a_longer_announcement_behind_a_shorter_one_is_read() -> None:
     assert ranked("the answer is open: Ay, By. Yet the best answer is Ay", "AB") == "A"
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("The event happens in 5.0 - 10.0 seconds", (5, 10)), ("5s-10s", (5, 10)), ("[5, 10]", (5, 10)),
+        ("It starts at 5.0 seconds and ends at 10.0.", (5, 10)), ("0:05 to 0:10", (5, 10)), ("5 10", None),
+        ("1:02:03 - 1:02:05.5", (3723, 3725.5)), ("10.5 \u2013 5.25 s", (5.25, 10.5)), ("at 5 s", None), ("", None),
+        ("<think>1 - 2</think>3 to 4", (3, 4)), ("<think>1 - 2", None), ("The man enters at the start.", None),
+        ("from 12 until 15 secs", (12, 15)), ("between 3 and 7 seconds", (3, 7)), ("starts: 3 s, ends: 9 s", (3, 9)),
+    ],
+)  # fmt: skip
+def test_lenient_span(reply: str, expected: tuple[float, float] | None) -> None:
+    assert lenient_span(reply) == ([] if expected is None else [expected])
+    scored = get_profile("timelens.lenient.r50").rule(reply, Question(list(expected or (0, 1))))
+    assert (scored.score, scored.parsed) == (float(expected is not None), expected is not None)

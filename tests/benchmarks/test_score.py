@@ -196,6 +196,12 @@ def test_sets_are_scored_together_and_are_what_is_counted() -> None:
     )
 
 
+def test_sets_are_compared_as_sets() -> None:
+    found = compare(run(sets("....x...")), run(sets("...xx...")), get_profile("videomme_v2.ov2"))
+    assert (found.overall.difference.rows, found.overall.losses, found.lost) == (2, 1, ("v0",))
+    assert found.overall.difference.value == pytest.approx(-7 / 16 / 2)
+
+
 def test_a_set_with_rows_missing_is_left_out_and_said() -> None:
     found = sets("......x.")[1:]
     table, _ = make_table(run(found, expected=8), found, get_profile("videomme_v2.ov2"))
@@ -308,3 +314,15 @@ def test_stripping_is_a_recorded_step_and_the_raw_reply_stays(tmp_path: Path) ->
     }  # fmt: skip
     compared = json.loads(invoke("compare", source, source, *profile[:2], "--strip-reasoning", "--json").stdout)
     assert compared["strip_reasoning"] and compared["overall"]["score_a"] == 100
+
+
+def test_lmms_evals_logs_of_a_benchmark_that_names_its_task_by_the_file(tmp_path: Path) -> None:
+    doc = {"video": "a.mp4", "question": "What?", "candidates": ["Sit.", "Run."], "answer": "Run."}
+    samples = [{"doc_id": n, "doc": doc, "filtered_resps": [reply]} for n, reply in enumerate(("B.", "A."))]
+    source = write(tmp_path / "20261130_samples_mvbench_state_change.jsonl", samples)
+    result = invoke("score", source, "--profile", "mvbench.lmms_main", "--json")
+    (table,) = json.loads(result.stdout)["tables"]
+    assert table["types"][0]["name"] == "state_change" and table["overall"]["score"] == 50 and table["partial"]
+    write(source, [{"doc_id": 0, "doc": {"video": "a.mp4"}, "filtered_resps": ["B"]}])
+    with pytest.raises(ManifestError, match="record 1: its doc is not what mvbench publishes: KeyError"):
+        load_predictions(source, "mvbench")

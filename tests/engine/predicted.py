@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from vidpipe.engine.vllm_prepare import VllmPreparer
 from vidpipe.job.prepare import ClipReader, PreparedClip
 from vidpipe.manifest.row import Medium, Row
 from vidpipe.models.family import Family
-from vidpipe.models.prompt import token_ids
+from vidpipe.models.prompt import Span, token_ids
 from vidpipe.plan.clips import Clip, make_plan
 from vidpipe.recipe.schema import Generation, Recipe
 
@@ -20,20 +21,20 @@ QUESTION = "The question is: what happens after 3 seconds?"
 
 
 def read_clip(checkpoint: Path, family: Family, *paths: Path, **sampling: Any) -> tuple[Clip, PreparedClip]:
-    """A row with the files at `paths` as videos, planned and decoded as a run does it."""
+    """A row with the files at `paths` as media, planned and decoded as a run does it; `.png` are images."""
     recipe = Recipe.model_validate({"manifest": "m", "model": {"path": str(checkpoint)}, "sampling": sampling})
-    processor = read_checkpoint(str(checkpoint), Path("/")).processor(family)
-    media = tuple(Medium("video", str(path)) for path in paths)
+    described = read_checkpoint(str(checkpoint), Path("/"))
+    processor = described.processor(family)
+    media = tuple(Medium("image" if path.suffix == ".png" else "video", str(path)) for path in paths)
     plan = make_plan([Row(index=0, line=1, id="r", media=media, question=QUESTION)], recipe, family, processor)
     assert not plan.bad_rows, plan.bad_rows
-    reader = ClipReader(recipe, family, processor, paths[0].parent, allow_outside_root=True)
+    root, images = paths[0].parent, described.image_processor
+    reader = ClipReader(recipe, family, processor, root, allow_outside_root=True, image_processor=images)
     return plan.clips[0], reader.read(plan.clips[0])
 
 
 def videos_of(prepared: PreparedClip) -> list[Video]:
-    videos = [medium for medium in prepared.media if isinstance(medium, Video)]
-    assert len(videos) == len(prepared.media)
-    return videos
+    return [medium for medium in prepared.media if isinstance(medium, Video)]
 
 
 def told_s(video: Video) -> list[float]:
@@ -41,7 +42,9 @@ def told_s(video: Video) -> list[float]:
     return [index / video.metadata["fps"] for index in video.metadata["frames_indices"]]
 
 
-def predicted_ids(checkpoint: Path, family: Family, clip: Clip, prepared: PreparedClip, around: int) -> list[int]:
+def predicted_ids(
+    checkpoint: Path, family: Family, clip: Clip, prepared: PreparedClip, around: int, image_ends: Sequence[str] = ()
+) -> list[int]:
     """The prompt that the template and the family's rules say.
 
     Args:
@@ -50,22 +53,30 @@ def predicted_ids(checkpoint: Path, family: Family, clip: Clip, prepared: Prepar
         clip: What `read_clip` planned.
         prepared: What it decoded.
         around: Tokens on each side of a video's place that the family's prompt brings along.
+        image_ends: Control words that vLLM puts before and behind an image's tokens.
     """
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = PreTrainedTokenizerFast.from_pretrained(checkpoint)
-    processor = read_checkpoint(str(checkpoint), Path("/")).processor(family)
+    described = read_checkpoint(str(checkpoint), Path("/"))
+    id_of = tokenizer.convert_tokens_to_ids
     ids = PromptBuilder(tokenizer, tokenizer.chat_template).token_ids(clip.first.messages, "literal")
     sampling, made, begin = clip.first.settings.sampling, list[int](), 0
-    for video in videos_of(prepared):
-        frames, height, width = video.pixels.shape[:3]
-        spans = family.prompt(told_s(video), family.layout(frames, width, height, sampling, processor), sampling)
-        place = ids.index(tokenizer.convert_tokens_to_ids(family.slot_word), begin)
-        made += ids[begin : place - around]
-        made += token_ids(
-            spans, lambda text: tokenizer.encode(text, add_special_tokens=False), tokenizer.convert_tokens_to_ids
-        )
-        begin = place + 1 + around
+    for medium in prepared.media:
+        height, width = medium.pixels.shape[-3:-1]
+        if isinstance(medium, Video):
+            layout = family.layout(len(medium.pixels), width, height, sampling, described.processor(family))
+            spans, beside = family.prompt(told_s(medium), layout, sampling), around
+        else:
+            rules = family.abilities.images
+            assert rules is not None
+            tokens = rules.layout(width, height, described.image_processor).vision_tokens
+            ends = [Span(word, 1) for word in image_ends]
+            spans, beside = [*ends[:1], Span(rules.vision_word, tokens), *ends[1:]], 0
+        place = ids.index(id_of(medium.slot_word), begin)
+        made += ids[begin : place - beside]
+        made += token_ids(spans, lambda text: tokenizer.encode(text, add_special_tokens=False), id_of)
+        begin = place + 1 + beside
     return made + ids[begin:]
 
 

@@ -5,6 +5,7 @@ import pytest
 from tests.conftest import ROOT, TINY_MODEL
 from vidpipe.engine.checkpoint import read_checkpoint
 from vidpipe.errors import RecipeError
+from vidpipe.models.registry import get_family
 
 
 def test_a_folder_beside_the_recipe() -> None:
@@ -12,6 +13,17 @@ def test_a_folder_beside_the_recipe() -> None:
     assert checkpoint.location == str(TINY_MODEL)
     assert checkpoint.config["model_type"] == "qwen3_vl"
     assert checkpoint.video_processor["size"]["shortest_edge"] == 4096
+
+
+def test_the_checkpoints_own_font_is_found(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "preprocessor_config.json").write_text('{"patch_size": 14, "font": "Named.ttf"}')
+    family = get_family("ernie45_vl")
+    assert "font" not in read_checkpoint(".", tmp_path).processor(family), "named, but not there"
+    for name, settings in (("Named.ttf", '{"font": "Named.ttf"}'), ("Roboto-Regular.ttf", "{}")):
+        (tmp_path / name).write_bytes(b"")
+        (tmp_path / "preprocessor_config.json").write_text(settings)
+        assert read_checkpoint(".", tmp_path).processor(family)["font"] == str(tmp_path / name)
 
 
 def test_faults_are_named(tmp_path: Path) -> None:

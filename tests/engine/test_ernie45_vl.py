@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 from tests.checkpoints.ernie45_vl import make
 from tests.conftest import vidpipe, write_clip
@@ -51,7 +52,7 @@ def preparer(checkpoint: Path) -> VllmPreparer:
         "model": str(checkpoint),
         "trust_remote_code": True,
         "max_model_len": 8192,
-        "limit_mm_per_prompt": {"video": 2, "image": 0},
+        "limit_mm_per_prompt": {"video": 2, "image": 1},
         "mm_processor_cache_gb": 0,
         "enforce_eager": True,
     }
@@ -59,10 +60,10 @@ def preparer(checkpoint: Path) -> VllmPreparer:
 
 
 def test_it_answers_a_real_file(checkpoint: Path, tmp_path: Path) -> None:
-    """From the command line to the result; without the repair of the rotary embedding vLLM does not even start."""
+    """From the command line to the result; without the repair of the rotary embedding vLLM dies at the first row."""
     clips = {"long": write_clip(tmp_path / "long.mp4", 90, 10, 160, 120), "odd": write_clip(tmp_path / "odd.mp4", 5, 5)}
     rows = [{"id": name, "video": path.name, "question": QUESTION} for name, path in clips.items()]
-    rows.append({"id": "long+odd", "videos": ["long.mp4", "odd.mp4"], "question": QUESTION})
+    rows.append({"id": "long+odd", "video": ["long.mp4", "odd.mp4"], "question": QUESTION})
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     recipe = {
         "manifest": "rows.jsonl",
@@ -73,7 +74,7 @@ def test_it_answers_a_real_file(checkpoint: Path, tmp_path: Path) -> None:
     }
     (tmp_path / "recipe.yaml").write_text(json.dumps(recipe))
     result = vidpipe("run", tmp_path / "recipe.yaml", "-o", tmp_path / "run", timeout_s=600)
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
     answered = pq.read_table(tmp_path / "run" / "results.parquet").to_pylist()
     for row in answered:
         clip, prepared = read_clip(checkpoint, FAMILY, *(clips[name] for name in row["id"].split("+")), **SMALL)
@@ -107,6 +108,21 @@ def test_the_family_says_the_prompt_token_by_token(
     (item,) = payload["mm_kwargs"]["video"]
     frames = item["video_grid_thw"].data.tolist()[0]
     assert frames == prepared.seen.videos[0].count and frames % 2 == 0
+
+
+@pytest.mark.parametrize("beside", [[], ["clip.mp4"]], ids=len)
+def test_an_image_alone_and_before_a_video(
+    checkpoint: Path, preparer: VllmPreparer, tmp_path: Path, beside: list[str]
+) -> None:
+    write_clip(tmp_path / "clip.mp4", 75, 25, 96, 128)
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (400, 300, 3), np.uint8)).save(tmp_path / "a.png")
+    paths = [tmp_path / "a.png", *(tmp_path / name for name in beside)]
+    clip, prepared = read_clip(checkpoint, FAMILY, *paths, **SMALL)
+    payload = rendered(preparer, clip, prepared)
+    assert payload["prompt_token_ids"] == predicted_ids(checkpoint, FAMILY, clip, prepared, around=1)
+    (item,) = payload["mm_kwargs"]["image"]
+    _, height, width = item["image_grid_thw"].data.tolist()
+    assert [width * 14, height * 14] == prepared.seen.images[0].size_wh
 
 
 def test_the_model_sees_each_time_drawn_once(checkpoint: Path, preparer: VllmPreparer, tmp_path: Path) -> None:

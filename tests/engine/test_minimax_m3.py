@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.checkpoints import minimax_m3, minimax_m3_hf
 from tests.conftest import write_clip
@@ -53,7 +54,7 @@ def preparer(checkpoint: Path) -> VllmPreparer:
     arguments = {
         "model": str(checkpoint),
         "max_model_len": 8192,
-        "limit_mm_per_prompt": {"video": 2, "image": 0},
+        "limit_mm_per_prompt": {"video": 2, "image": 1},
         "enforce_eager": True,
         **FAMILY.abilities.engine_args,
     }
@@ -114,6 +115,22 @@ def test_two_videos_of_a_row(checkpoint: Path, hf_checkpoint: Path, preparer: Vl
     expected = predicted_ids(checkpoint, FAMILY, clip, prepared, around=0)
     assert rendered(preparer, clip, prepared)["prompt_token_ids"] == expected
     assert by_transformers(hf_checkpoint, clip, prepared)["input_ids"][0].tolist() == expected
+
+
+@pytest.mark.parametrize("beside", [[], ["clip.mp4"], ["clip.mp4", "clip.mp4"]], ids=len)
+def test_an_image_alone_and_before_videos(
+    checkpoint: Path, preparer: VllmPreparer, tmp_path: Path, beside: list[str]
+) -> None:
+    write_clip(tmp_path / "clip.mp4", 75, 25, 160, 90)
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (400, 300, 3), np.uint8)).save(tmp_path / "a.png")
+    paths = [tmp_path / "a.png", *(tmp_path / name for name in beside)]
+    clip, prepared = read_clip(checkpoint, FAMILY, *paths, **SMALL)
+    payload = rendered(preparer, clip, prepared)
+    ends = ("]<]start of image[>[", "]<]end of image[>[")
+    assert payload["prompt_token_ids"] == predicted_ids(checkpoint, FAMILY, clip, prepared, 0, ends)
+    (item,) = payload["mm_kwargs"]["image"]
+    _, height, width = item["image_grid_thw"].data.tolist()
+    assert [width * 14, height * 14] == prepared.seen.images[0].size_wh
 
 
 def test_the_prompt_says_the_times_of_the_file(checkpoint: Path, preparer: VllmPreparer, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT, TINY_MODEL
-from vidpipe.engine.interface import EngineInput, Reply, Request
+from vidpipe.engine.interface import EngineInput, Refusal, Reply, Request, Video
 from vidpipe.engine.vllm_engine import VllmEngine
 from vidpipe.engine.vllm_prepare import VllmPreparer
 from vidpipe.errors import EngineError, RowError
@@ -165,6 +165,32 @@ def test_a_row_without_a_video_is_text(engine: VllmEngine) -> None:
     assert prepared.media_bytes == 0 and answers(engine, list(prepared.inputs))["text"].tokens_out > 0  # type: ignore[arg-type]
 
 
+def test_text_between_frames_takes_no_embedding(
+    engine: VllmEngine, clips: tuple[Clip, ...], reader: ClipReader
+) -> None:
+    (video,) = reader.read(clips[0]).media
+    assert isinstance(video, Video)
+    steps = -(-len(video.pixels) // 2)
+    told = dataclasses.replace(video, texts_behind=("", "one two") + ("",) * (steps - 2))
+    content = [{"type": "video"}, {"type": "text", "text": "red"}]
+    plain, with_text = (
+        engine.preparer.prepare([Request("r", ({"role": "user", "content": content},), Generation(), (item,))], ["x"])
+        for item in (video, told)
+    )
+    before, after = plain.inputs[0], with_text.inputs[0]
+    assert isinstance(before, EngineInput) and isinstance(after, EngineInput) and after.tokens > before.tokens
+    for made in (before, after):
+        (place,) = made.payload["mm_placeholders"]["video"]
+        span = np.asarray(ids(made)[place.offset : place.offset + place.length])
+        assert (place.is_embed.numpy() == (span == made.vision_token_ids[0])).all()
+        assert place.get_num_embeds() == int((np.asarray(ids(made)) == made.vision_token_ids[0]).sum())
+    wrong = dataclasses.replace(video, texts_behind=("one",))
+    (refused,) = engine.preparer.prepare(
+        [Request("r", ({"role": "user", "content": content},), Generation(), (wrong,))], ["x"]
+    ).inputs
+    assert isinstance(refused, RowError)
+
+
 def test_media_travel_to_the_core_once(
     engine: VllmEngine, clips: tuple[Clip, ...], reader: ClipReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,9 +212,10 @@ def test_media_travel_to_the_core_once(
             original(request)
 
         monkeypatch.setattr(keeping._engine.engine_core, "add_request", watched)
-        with pytest.raises(RowError):  # refused at the last moment: the core has not got it
-            wrong = made[0].generation.model_copy(update={"stop": [""]})  # type: ignore[union-attr]
-            keeping.submit(dataclasses.replace(made[0], generation=wrong))  # type: ignore[type-var]
+        # Refused at the last moment: the core has not got it.
+        wrong = made[0].generation.model_copy(update={"stop": [""]})  # type: ignore[union-attr]
+        keeping.submit(dataclasses.replace(made[0], generation=wrong))  # type: ignore[type-var]
+        assert [type(item) for item in keeping.poll()] == [Refusal]
         assert {key: reply.text for key, reply in answers(keeping, made).items()} == expected  # type: ignore[arg-type]
         assert sent == [True] + [False] * (len(made) - 1)
     finally:

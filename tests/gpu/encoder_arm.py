@@ -53,6 +53,7 @@ ARMS = {
     "pruning_0.75_auto": Arm("auto", 0.75),
     "default_frames": Arm("default_frames"),
     "eager": Arm("none"),
+    "why": Arm("on"),
 }
 """In the order of their worth. `default` is expected to crash: vLLM's packer overruns its own graphs."""
 
@@ -127,6 +128,11 @@ class Runs:
             meter.watch_replays(self._manager)
 
     @property
+    def manager(self) -> Any:
+        """The engine's manager of encoder graphs."""
+        return self._manager
+
+    @property
     def has_graphs(self) -> bool:
         """Whether the engine has a manager of encoder graphs."""
         return self._manager is not None
@@ -194,6 +200,8 @@ def main() -> None:
     }
     _say(f"{name} {shape_name}: started in {found['start_s']:.0f} s, captured in {meter.capture_s:.1f} s")
     try:
+        if name == "why":
+            found["why"], loads = _why(runs), {}
         for load_name, load in loads.items():
             prompts = [prompt_of(shape, size, processor, number) for number, size in enumerate(load.sizes)]
             inputs = [engine._engine.renderer.render_cmpl([prompt])[0] for prompt in prompts]
@@ -208,6 +216,18 @@ def main() -> None:
     result.write_text(json.dumps(found))
     sys.stdout.flush()
     os._exit(0)  # a crashed engine may not come down
+
+
+def _why(runs: Runs) -> list[dict[str, Any]]:
+    """Where replays spend their time; printed as it comes."""
+    from tests.gpu.encoder_why import parts_of_replays
+
+    budgets = runs.manager.token_budgets
+    found = []
+    for budget in (budgets[0], budgets[len(budgets) // 2], budgets[-1]):
+        found += parts_of_replays(runs.manager, [budget])
+        _say(f"why: {json.dumps(found[-1])}")
+    return found
 
 
 def _start(

@@ -76,9 +76,18 @@ def llava_onevision2_8b(folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps(config, indent=1))
 
 
+def llava_onevision2_tiny(folder: Path) -> None:
+    """The tiny checkpoint of the tests without its weights, so that the script can be tried on any machine."""
+    from tests.checkpoints.llava_onevision2 import make
+
+    make(folder)
+    (folder / "model.safetensors").unlink()
+
+
 SHAPES = {
     "qwen3_vl_2b": Shape("qwen3_vl", qwen3_vl_2b, 32, 64, False, 24),
     "llava_onevision2_8b": Shape("llava_onevision2", llava_onevision2_8b, 28, 32, True, 30),
+    "llava_onevision2_tiny": Shape("llava_onevision2", llava_onevision2_tiny, 28, 16, True, 1),
     "qwen3_vl_tiny": Shape("qwen3_vl", qwen3_vl_tiny, 32, 16, False, 1),
 }
 

@@ -28,11 +28,15 @@ REMOTE = {"trust_remote_code": True}
     [
         ("minimax_m3", {"pruning": EVS}, r"pruning\.method: minimax_m3 has no evs.*qwen3_vl.*max_pixels"),
         ("ernie45_vl", {"pruning": EVS, "model": REMOTE}, r"ignore the switch.*qwen3_vl"),
-        ("qwen3_vl", {"pruning": EVS, "engine": {"encoder_graphs": "on"}}, r"turns the encoder's graphs off"),
+        (
+            "qwen3_vl",
+            {"pruning": EVS, "engine": {"encoder_graphs": "on", "args": {"mm_encoder_tp_mode": "data"}}},
+            r"never run",
+        ),
         ("qwen3_vl", {"pruning": EVS, "architectures": ("ColQwen3Model",)}, r"ColQwen3Model.*wrong positions.*Moe"),
-        ("minimax_m3", {"engine": {"encoder_graphs": "on"}}, r"graphs for image only.*for videos: qwen3_vl"),
-        ("llava_onevision2", {"engine": {"encoder_graphs": "on"}, "model": REMOTE}, r"has none"),
-        ("qwen3_vl", {"engine": {"encoder_graphs": "on"}}, r"budgets"),
+        ("minimax_m3", {"engine": {"encoder_graphs": "on"}}, r"none for MiniMax.*Qwen3VL.*LlavaOnevision2.*Ernie"),
+        ("qwen3_vl", {"engine": {"encoder_graphs": "on", "args": {"enforce_eager": True}}}, r"enforce_eager"),
+        ("qwen3_vl", {"engine": {"encoder_graphs": "on", "name": "fake"}}, r"engine fake has none"),
         (
             "ernie45_vl",
             {"engine": {"args": {"mm_encoder_tp_mode": "data"}}, "model": REMOTE},
@@ -63,6 +67,12 @@ def test_a_family_brings_the_arguments_that_it_needs() -> None:
 def test_allowed(family: str) -> None:
     refuse(family)
     refuse(family, engine={"args": {"mm_encoder_tp_mode": "data"}})
+
+
+def test_graphs_are_allowed_with_pruning_and_where_vllm_has_none() -> None:
+    refuse("qwen3_vl", pruning=EVS, engine={"encoder_graphs": "on"})
+    refuse("llava_onevision2", engine={"encoder_graphs": "on"}, model=REMOTE)
+    refuse("ernie45_vl", engine={"encoder_graphs": "on"}, model=REMOTE)
 
 
 def test_pruning_is_allowed_where_it_is_repaired() -> None:

@@ -14,6 +14,7 @@ from PIL import Image as Picture
 
 from tests.conftest import vidpipe
 from tests.job.test_run import go, rows_of
+from vidpipe.engine.interface import Video
 from vidpipe.errors import CapabilityError
 from vidpipe.job.forecast import forecast
 from vidpipe.job.prospect import look_ahead
@@ -216,3 +217,54 @@ def test_windows_by_either_name(make_run: Make, make_clip: Make) -> None:
     good = {name: row["frames"]["indices"] for name, row in found.items() if row["status"] == "ok"}
     assert good == {"published": [*range(5, 15)], "ours": [*range(5, 15)], "open": [*range(25, 30)]}
     assert {row["error_kind"] for row in found.values()} == {None, "bad_window"}
+
+
+def test_subtitles_are_read_with_their_video(make_run: Make, tmp_path: Path) -> None:
+    (tmp_path / "a.srt").write_text("1\n00:00:00,000 --> 00:00:01,000\nHello\n")
+    (tmp_path / "page.srt").write_text("<html>")
+    same = {"video": "a.mp4", "subtitles": "a.srt"}
+    rows: list[dict[str, Any]] = [
+        {"id": "1", **same, "question": "?"},
+        {"id": "2", **same, "question": "And?"},
+        {"id": "plain", "video": "a.mp4", "question": "?"},
+        {"id": "late", **same, "subtitle_offset": -60, "question": "?"},
+        {"id": "gone", "video": "a.mp4", "subtitles": ["a.srt", "none.srt"], "question": "?"},
+        {"id": "page", "video": "a.mp4", "subtitles": "page.srt", "question": "?"},
+        {"id": "out", "video": "a.mp4", "subtitles": "../a.srt", "question": "?"},
+    ]
+    recipe = make_run(rows, media_root=".")
+    prospect = look_ahead(load_recipe(recipe, []))
+    clips = prospect.plan(prospect.manifest.rows).clips
+    assert [[planned.row.id for planned in clip.rows] for clip in clips][:3] == [["1", "2"], ["plain"], ["late"]]
+    (shown,) = prospect.reader.read(clips[0]).media
+    assert isinstance(shown, Video) and shown.texts_behind == ("subtitle\n0.0 - 1.0 Hello", "", "")
+    found = rows_of(go(recipe))
+    kinds = {"gone": "not_found", "page": "not_media", "out": "outside_root"}
+    assert {name: row["error_kind"] for name, row in found.items() if row["error_kind"]} == kinds
+    assert found["1"]["media"]["notes"][-1] == "subtitles: 1 of 1 cues stand between the frames"
+    assert found["late"]["media"]["notes"][-1] == "subtitles: 0 of 1 cues stand between the frames"
+    assert found["1"]["frames"] == found["plain"]["frames"]
+
+
+def test_subtitles_need_a_family_with_text_between_frames(make_run: Make, tmp_path: Path) -> None:
+    (tmp_path / "a.srt").write_text("1\n00:00:00,000 --> 00:00:01,000\nHello\n")
+    (tmp_path / "ernie").mkdir()
+    (tmp_path / "ernie" / "config.json").write_text('{"model_type": "ernie4_5_vl_moe"}')
+    rows = [
+        {"id": "plain", "video": "a.mp4", "question": "?"},
+        {"id": "told", "video": "a.mp4", "subtitles": "a.srt", "question": "?"},
+    ]
+    found = rows_of(go(make_run(rows, model={"path": str(tmp_path / "ernie")})))
+    assert [found["plain"]["status"], found["told"]["error_kind"]] == ["ok", "bad_value"]
+    assert "Put their text into the prompt" in found["told"]["error"]
+
+
+def test_sets_and_styles_reach_the_output(make_run: Make) -> None:
+    options = {"options": ["red", "blue"], "option_style": "paren", "question": "Which?"}
+    rows = [{"id": f"{n}", "video": "a.mp4", "set_id": "s", "set_index": n, **options} for n in (2, 1)]
+    rows.append({**rows[0], "id": "again"})
+    found = rows_of(go(make_run(rows, prompt="{{ question }} {{ options | join(' ') }}")))
+    assert [(row["set_id"], row["set_index"], row["error_kind"]) for row in found.values()] == [
+        ("s", "2", None), ("s", "1", None), ("s", "2", "bad_value"),
+    ]  # fmt: skip
+    assert found["1"]["option_style"] == "paren"

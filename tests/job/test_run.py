@@ -310,8 +310,6 @@ def test_refusals_come_before_the_engine(make_run: Make) -> None:
     watcher = Watcher()
     with pytest.raises(ManifestError, match="line 2"):
         go(make_run([{"id": "x", "video": "a.mp4", "question": "?"}] * 2), watcher)
-    with pytest.raises(CapabilityError, match="pruning"):
-        go(make_run(pruning={"method": "evs", "rate": 0.5}), watcher)
     with pytest.raises(CapabilityError, match="encoder_graphs"):
         go(make_run(engine={"name": "fake", "encoder_graphs": "on"}), watcher)
     with pytest.raises(RecipeError, match="media_root"):

@@ -17,7 +17,7 @@ class StubGraph:
 
     def __init__(self, model: Any, budget: int, values: dict[str, Any]) -> None:
         self.model, self.token_budget, self.input_buffers = model, budget, values
-        self.graph, self.axis_keys = self, ()
+        self.graph, self.axis_keys, self.longest = self, (), int(values["max_seqlen"])
         self.output_buffer = torch.empty(0)
 
     def replay(self) -> None:
@@ -25,7 +25,7 @@ class StubGraph:
         last = int(borders.max())
         used = int((borders < last).sum()) + 1
         longest = int((borders[1:] - borders[:-1]).max())
-        assert longest <= int(self.input_buffers["max_seqlen"]), "attention was captured for shorter sequences"
+        assert longest <= self.longest, "attention was captured for shorter sequences"
         values = {key: value[:last] if key in ROWS else value for key, value in self.input_buffers.items()}
         rows = self.model.encoder_cudagraph_forward({**values, "cu_seqlens": borders[:used].clone()})
         captured = len(self.input_buffers["pixel_values"]) * len(rows) // last

@@ -30,9 +30,15 @@ VISIBLE = 0.1
 Frames = npt.NDArray[np.uint8]
 
 
-def start(rate: float | None, **arguments: Any) -> Iterator[VllmEngine]:
+def start(rate: float | None, dtype: str = "float32") -> Iterator[VllmEngine]:
+    """An engine; in float32, because bfloat16 takes CPUs without instructions for it five times as long."""
     settings = EngineSection(
-        args={"max_model_len": 4096, "max_num_seqs": 4, "limit_mm_per_prompt": {"video": 2, "image": 0}, **arguments}
+        args={
+            "max_model_len": 4096,
+            "max_num_seqs": 4,
+            "limit_mm_per_prompt": {"video": 2, "image": 0},
+            "dtype": dtype,
+        }
     )
     demands = Demands() if rate is None else Demands(Pruning(method="evs", rate=rate))
     engine = VllmEngine(Model(path="m"), settings, str(TINY_MODEL), demands)
@@ -54,7 +60,7 @@ def pruned() -> Iterator[VllmEngine]:
 
 @pytest.fixture(scope="module")
 def half() -> Iterator[VllmEngine]:
-    yield from start(0.5)
+    yield from start(0.5, "bfloat16")
 
 
 def runner(engine: VllmEngine) -> Any:
@@ -122,15 +128,14 @@ def prompt(*clips: Frames, question: str = "What moves?", system: str = LONG, ou
 
 
 def first_tokens(engine: VllmEngine, *prompts: dict[str, Any]) -> list[dict[int, float]]:
-    """Log-probabilities of the likeliest first tokens of the answers, one prompt after the other."""
+    """Log-probabilities of the likeliest first tokens, one prompt after the other, with empty caches at first."""
     from vllm import SamplingParams
 
+    forget(engine)
     found = []
     for number, asked in enumerate(prompts):
-        rendered = engine._engine.renderer.render_cmpl([asked])[0]
-        engine._engine.add_request(
-            f"{id(prompts)}-{number}", rendered, SamplingParams(max_tokens=1, logprobs=TOP, temperature=0)
-        )
+        sampling = SamplingParams(max_tokens=1, logprobs=TOP, temperature=0)
+        engine._engine.add_request(str(number), dict(rendered(engine, asked)), sampling)
         outputs: Sequence[Any] = []
         while engine._engine.has_unfinished_requests():
             outputs = engine._engine.step()
@@ -138,74 +143,84 @@ def first_tokens(engine: VllmEngine, *prompts: dict[str, Any]) -> list[dict[int,
     return found
 
 
-def difference(engine: VllmEngine, whole: VllmEngine, *prompts: dict[str, Any]) -> float:
-    """Largest difference in log-probability over the likeliest tokens of both engines."""
-    forget(engine)
-    forget(whole)
-    pairs = zip(first_tokens(engine, *prompts), first_tokens(whole, *prompts), strict=True)
-    return max(largest(a, b) for a, b in pairs)
+_rendered: dict[tuple[int, int], dict[str, Any]] = {}
 
 
-def largest(found: dict[int, float], expected: dict[int, float]) -> float:
+def rendered(engine: VllmEngine, asked: dict[str, Any]) -> dict[str, Any]:
+    """What the engine's front end makes of a prompt; once, because the frames take it most of a second."""
+    key = id(engine), id(asked)
+    if key not in _rendered:
+        _rendered[key] = engine._engine.renderer.render_cmpl([asked])[0]
+    return _rendered[key]
+
+
+def largest(found: list[dict[int, float]], expected: list[dict[int, float]]) -> float:
     """Largest difference over the likeliest tokens; one that is not among them counts as very unlikely."""
-    return max(abs(found.get(token, -30.0) - expected[token]) for token in expected)
+    return max(abs(a.get(token, -30.0) - b[token]) for a, b in zip(found, expected, strict=True) for token in b)
 
 
-SHORT, OTHER, LONG_CLIP = clip(24, 1), clip(8, 2), clip(96, 3)
+SHORT, OTHER, LONG_CLIP = clip(24, 1), clip(8, 2), clip(96, 3, side=32)
 COLOUR = "Which colour is it?"
+ALONE = prompt(SHORT)
+"""Touches no fault: one short clip, no mark around it, one step, nothing cached."""
+MANY_PAIRS = prompt(LONG_CLIP)
 FAULTS = {
     "outer vision start": [prompt(SHORT, outer=True)],
-    "rounded positions": [prompt(LONG_CLIP)],
-    "prefix-cache hit inside a clip": [prompt(SHORT), prompt(SHORT, question=COLOUR)],
+    "prefix-cache hit inside a clip": [ALONE, prompt(SHORT, question=COLOUR)],
     "several clips": [prompt(SHORT, OTHER)],
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_upstream_has_the_fault_and_ours_not(fault: str, whole: VllmEngine, pruned: VllmEngine) -> None:
-    assert difference(pruned, whole, *FAULTS[fault]) == 0
+    expected = first_tokens(whole, *FAULTS[fault])
+    assert largest(first_tokens(pruned, *FAULTS[fault]), expected) == 0
     with upstreams_class(pruned):
-        assert difference(pruned, whole, *FAULTS[fault]) > VISIBLE
+        assert largest(first_tokens(pruned, *FAULTS[fault]), expected) > VISIBLE
 
 
 def test_upstream_splits_a_clip_wrongly(whole: VllmEngine, pruned: VllmEngine) -> None:
     with chunks_of(64, whole, pruned):
-        assert difference(pruned, whole, prompt(SHORT)) == 0
+        expected = first_tokens(whole, ALONE)
+        assert largest(first_tokens(pruned, ALONE), expected) == 0
         with upstreams_class(pruned):
-            assert difference(pruned, whole, prompt(SHORT)) > VISIBLE
+            assert largest(first_tokens(pruned, ALONE), expected) > VISIBLE
 
 
 def test_upstream_is_right_where_no_fault_is_touched(whole: VllmEngine, pruned: VllmEngine) -> None:
+    """With 48 pairs too, as long as positions ride in float32."""
+    expected = first_tokens(whole, ALONE) + first_tokens(whole, MANY_PAIRS)
     with upstreams_class(pruned):
-        assert difference(pruned, whole, prompt(SHORT)) == 0
+        assert largest(first_tokens(pruned, ALONE) + first_tokens(pruned, MANY_PAIRS), expected) == 0
+
+
+def test_upstream_rounds_positions_in_bfloat16(half: VllmEngine) -> None:
+    """The same prompt; what ours makes of it in bfloat16 is compared with the truth in test_pruned_positions."""
+    ours = first_tokens(half, ALONE) + first_tokens(half, MANY_PAIRS)
+    with upstreams_class(half):
+        few, many = first_tokens(half, ALONE), first_tokens(half, MANY_PAIRS)
+    assert largest(few, ours[:1]) == 0 and largest(many, ours[1:]) > VISIBLE
 
 
 def test_chunks_of_64_two_clips_48_pairs_and_cached_prefixes(whole: VllmEngine, pruned: VllmEngine) -> None:
     """Everything at once, in the form that chat templates give."""
-    asked = [
-        prompt(*clips, question=question, outer=True)
-        for clips in ([SHORT], [SHORT, LONG_CLIP])
-        for question in ("What moves?", COLOUR)
-    ]
+    asked = [prompt(SHORT, LONG_CLIP, question=question, outer=True) for question in ("What moves?", COLOUR)]
     with chunks_of(64, whole, pruned):
-        assert difference(pruned, whole, *asked) == 0
+        assert largest(first_tokens(pruned, *asked), first_tokens(whole, *asked)) == 0
 
 
 def test_what_follows_a_cached_clip_stands_where_it_would_without_the_cache(half: VllmEngine) -> None:
     """Half of the tokens are dropped here: with all kept, upstream's guess at the clip's end happens to be right."""
-    first, second = (prompt(SHORT, question=LONG * 5 + last) for last in ("What moves?", COLOUR))
+    first, second = (prompt(SHORT, question=LONG * 2 + last) for last in ("What moves?", COLOUR))
     for is_upstream in (False, True):
         with upstreams_class(half) if is_upstream else nullcontext():
-            forget(half)
-            cached = first_tokens(half, first, second)[1]
-            forget(half)
-            assert (largest(cached, *first_tokens(half, second)) > VISIBLE) == is_upstream
+            cached = first_tokens(half, first, second)[1:]
+            assert (largest(cached, first_tokens(half, second)) > VISIBLE) == is_upstream
 
 
 def test_cpu_flag(half: VllmEngine) -> None:
     """The last one: after it the engine is dead."""
     assert runner(half).is_multimodal_pruning_enabled
     runner(half).is_multimodal_pruning_enabled = False
-    forget(half)
     with pytest.raises(RuntimeError, match="size"):
-        first_tokens(half, prompt(SHORT))
+        first_tokens(half, ALONE)

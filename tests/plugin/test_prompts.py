@@ -10,7 +10,7 @@ from tests.conftest import ROOT, write_clip
 from vidpipe.engine.interface import EngineInput, Preparer
 from vidpipe.engine.vllm_engine import VllmEngine
 from vidpipe.errors import RowError
-from vidpipe.job.forecast import forecast
+from vidpipe.job.forecast import OverLong, forecast
 from vidpipe.job.prospect import Prospect, look_ahead
 from vidpipe.job.work import read_and_prepare
 from vidpipe.plan.clips import Clip
@@ -36,10 +36,8 @@ def test_a_plan_counts_the_tokens_that_the_prompt_has(method: str, rate: float) 
         (found,) = made.inputs
         assert isinstance(found, EngineInput)
         ids = found.payload["prompt_token_ids"]
-        assert ids.count(found.vision_token_id) == outlook.kept_tokens < outlook.vision_tokens
+        assert ids.count(found.vision_token_ids[0]) == outlook.kept_tokens < outlook.vision_tokens
         assert made.seen.vision_tokens == outlook.vision_tokens and found.tokens == len(ids)
-    total = forecast(prospect)
-    assert total.prompt_vision_tokens == 6 * total.kept_tokens < 6 * total.vision_tokens
 
 
 def test_positions_that_vllm_has_no_table_for_are_refused(tmp_path: Any) -> None:
@@ -55,7 +53,7 @@ def test_positions_that_vllm_has_no_table_for_are_refused(tmp_path: Any) -> None
     fits, refused = sizes[4096], sizes[800]
     assert isinstance(fits, EngineInput) and fits.tokens < 800
     assert isinstance(refused, RowError) and refused.kind == "prompt_too_long"
-    kept = fits.payload["prompt_token_ids"].count(fits.vision_token_id)
+    kept = fits.payload["prompt_token_ids"].count(fits.vision_token_ids[0])
     taken = positions_taken(fits.tokens, kept, 48, 1, 64) + fits.generation.max_tokens
     assert taken > 4 * 800 and f"takes {taken} positions" in str(refused)
 
@@ -64,5 +62,6 @@ def test_a_plan_sees_positions_that_vllm_has_no_table_for(tmp_path: Any) -> None
     write_clip(tmp_path / "strip.mp4", frames=96, fps=2, width=2048, height=32)
     (tmp_path / "rows.jsonl").write_text('{"id": "r", "video": "strip.mp4", "question": "?"}')
     told = ["pruning.method=evs", "pruning.rate=0.95", f"manifest={tmp_path / 'rows.jsonl'}", "sampling.min_pixels=1"]
-    for context, over_long in ((768, {"r": 153}), (769, {})):  # 48 pairs x 64 positions against 4 x context
-        assert forecast(prospect_of(*told, f"engine.args.max_model_len={context}")[0]).over_long == over_long
+    found = forecast(prospect_of(*told, "engine.args.max_model_len=768")[0])
+    assert found.over_long == {"r": OverLong(153, 0)} and found.kept_tokens == found.prompt_vision_tokens == 153
+    assert found.vision_tokens == 48 * 64 == 4 * 768  # positions; the tokens kept would fit easily

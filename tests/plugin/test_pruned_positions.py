@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.parity.vectors import Case, cases
 from vidpipe.engine import vllm_environment
+from vidpipe.engine.vllm_plugin.encoder_batches import batches
 from vidpipe.engine.vllm_plugin.pruned_positions import Item, Piece, initial_positions, write_pieces
 from vidpipe.engine.vllm_plugin.rehearsal import Clip, Rehearsal, half_kept
 from vidpipe.pruning.counts import positions_taken
@@ -68,26 +69,26 @@ def right_hits(prompt: Rehearsal) -> int:
 
 
 def test_every_cut(classes: dict[str, Any]) -> None:
-    upstream = rehearse(classes["upstream"], 6)
+    upstream = rehearse(classes["upstream"], 4)
     assert right_cuts(upstream) < len(upstream.ids) / 2
     for outer_start in OUTER:
-        ours = rehearse(classes["ours"], 6, dtype=BFLOAT, outer_start=outer_start)
+        ours = rehearse(classes["ours"], 4, dtype=BFLOAT, outer_start=outer_start)
         assert right_cuts(ours) == len(ours.ids) - 1
 
 
 def test_every_cached_prefix(classes: dict[str, Any]) -> None:
-    upstream = rehearse(classes["upstream"], 6)
+    upstream = rehearse(classes["upstream"], 4)
     assert right_hits(upstream) < len(upstream.ids) / 2
     assert not upstream.is_right(cached=len(upstream.ids) - 2)  # the whole clip and some of the question
     for outer_start in OUTER:
-        ours = rehearse(classes["ours"], 6, dtype=BFLOAT, outer_start=outer_start)
+        ours = rehearse(classes["ours"], 4, dtype=BFLOAT, outer_start=outer_start)
         assert right_hits(ours) == len(ours.ids) - 1
 
 
 def test_two_clips(classes: dict[str, Any]) -> None:
     assert not rehearse(classes["upstream"], 6, 4).is_right()
     for outer_start in OUTER:
-        ours = rehearse(classes["ours"], 6, 4, dtype=BFLOAT, outer_start=outer_start)
+        ours = rehearse(classes["ours"], 3, 2, dtype=BFLOAT, outer_start=outer_start)
         assert ours.is_right() and right_cuts(ours) == right_hits(ours) == len(ours.ids) - 1
 
 
@@ -97,7 +98,7 @@ def test_the_mixture_of_experts_is_repaired_the_same_way(classes: dict[str, Any]
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_any_clips_masks_cuts_and_cached_prefixes(classes: dict[str, Any], data: st.DataObject) -> None:
     clips = []
     for _ in range(data.draw(st.integers(1, 3))):
@@ -243,3 +244,35 @@ def test_the_count_of_positions_is_where_the_next_token_stands(classes: dict[str
     clip = half_kept(pairs, side)
     prompt = Rehearsal(classes["ours"], [clip], BFLOAT, outer_start=True)
     assert positions_taken(len(prompt.ids), int(clip.mask.sum()), pairs, side, side) == prompt.truth[:, -1].max() + 1
+
+
+@given(sizes=st.lists(st.integers(1, 50), max_size=12), limit=st.integers(1, 100))
+def test_batches_of_the_encoder_stay_within_the_limit(sizes: list[int], limit: int) -> None:
+    found = batches(sizes, limit)
+    assert [place for batch in found for place in batch] == list(range(len(sizes)))
+    assert all(len(batch) == 1 or sum(sizes[place] for place in batch) <= limit for batch in found)
+    firsts = [sum(sizes[place] for place in batch) + sizes[batch.stop] for batch in found if batch.stop < len(sizes)]
+    assert all(total > limit for total in firsts), "no batch is smaller than it must be"
+
+
+def test_pruned_videos_are_encoded_in_batches_that_memory_was_measured_for(classes: dict[str, Any]) -> None:
+    model = rehearse(classes["ours"], 1).model
+    calls: list[int] = []
+
+    class Encoder:
+        spatial_merge_size, dtype = 2, FLOAT
+
+        def __call__(self, pixels: Any, grid_thw: Any) -> Any:
+            calls.append(len(pixels) // 4)
+            return pixels[::4]
+
+    object.__setattr__(model, "visual", Encoder())
+    model.use_data_parallel, model.encoder_batch_tokens = False, 10
+    grids = torch.tensor([[1, 4, 4], [2, 4, 4], [4, 4, 4], [1, 4, 4]])  # 4, 8, 16 and 4 tokens
+    pixels = torch.arange(int(grids.prod(-1).sum())).unsqueeze(1)
+    given = {"type": "pixel_values_videos", "pixel_values_videos": pixels, "video_grid_thw": grids}
+    ours = model._process_video_input(given)
+    assert calls == [4, 8, 16, 4]
+    model.is_multimodal_pruning_enabled = False
+    upstream = model._process_video_input(given)
+    assert calls[4:] == [32] and all(map(torch.equal, ours, upstream))

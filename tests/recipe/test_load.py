@@ -92,7 +92,7 @@ def test_shipped_recipes_are_valid(path: Path) -> None:
 def test_the_recipe_in_the_readme_is_valid(tmp_path: Path) -> None:
     block = (ROOT / "README.md").read_text().split("```yaml\n")[1].split("```")[0]
     given = load_recipe(write(tmp_path, block), []).given
-    assert set(given) == set(schema.Recipe.model_fields) - {"pruning"}, "every key is explained"
+    assert set(given) == set(schema.Recipe.model_fields), "every key is explained"
 
 
 @pytest.mark.parametrize(
@@ -113,3 +113,10 @@ def test_the_vsibench_recipe_is_the_published_setting() -> None:
     assert (recipe.prompt, recipe.generation.max_tokens) == (vsi.IMPORTER.prompt, vsi.IMPORTER.max_tokens)
     family = get_family("llava_onevision2")
     assert family.complete(recipe.sampling, {}) == family.complete(schema.Sampling(rule="ov2_eval"), {})
+
+
+@pytest.mark.parametrize(("written", "meant"), [("on", "on"), ("off", "off"), ("auto", "auto"), ('"on"', "on")])
+def test_yaml_takes_on_and_off_for_truth_values(tmp_path: Path, written: str, meant: str) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(f"manifest: m\nmodel: {{path: m}}\nengine: {{encoder_graphs: {written}}}\n")
+    assert load_recipe(path, []).recipe.engine.encoder_graphs == meant

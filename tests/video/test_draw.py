@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from PIL import ImageFont
 
 from vidpipe.engine import torchvision_on_cpu
 from vidpipe.models.ernie45_vl import drawn_time
@@ -42,6 +44,15 @@ def test_black_on_white_in_the_corner_only() -> None:
     drawn = frames[0][:28, :200]
     assert {0, 255} <= set(np.unique(drawn).tolist())
     assert not np.array_equal(frames[0], frames[1])
+
+
+def test_another_font_draws_otherwise(tmp_path: Path) -> None:
+    other = tmp_path / "other.ttf"
+    other.write_bytes(ImageFont.load_default(10).font_bytes)  # type: ignore[union-attr]
+    frames, same = noise(1, 120, 160), noise(1, 120, 160)
+    draw_corner_texts(frames, ["time: 00:00:00.00"])
+    draw_corner_texts(same, ["time: 00:00:00.00"], other)
+    assert not np.array_equal(frames, same)
 
 
 def test_frames_too_small_to_read_are_still_shown() -> None:

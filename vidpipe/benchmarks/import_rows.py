@@ -11,6 +11,7 @@ from typing import Any
 from vidpipe.benchmarks.importer import Importer, Record
 from vidpipe.benchmarks.source import Source, SourceFile, read_json
 from vidpipe.errors import ManifestError, RecipeError
+from vidpipe.recipe.resolve import reach
 
 TYPE_NAMES = {str: "text", int: "integer", float: "number", bool: "true or false", list: "list", type(None): "null"}
 
@@ -44,8 +45,8 @@ class Imported:
 
     @property
     def question_types(self) -> dict[str, int]:
-        """Rows by question type."""
-        return dict(sorted(Counter(str(row.get("question_type")) for row in self.rows).items()))
+        """Rows by question type; empty where the benchmark has none."""
+        return dict(sorted(Counter(row["question_type"] for row in self.rows if "question_type" in row).items()))
 
 
 def import_rows(importer: Importer, source: Source, media_root: Path, choice: Choice = Choice()) -> Imported:
@@ -94,7 +95,7 @@ def _companion(importer: Importer, path: Path) -> Mapping[str, Record]:
     if importer.companion is None:
         return {}
     beside = path.with_name(importer.companion.name(path))
-    return importer.companion.columns(read_json(beside)) if beside.exists() else {}
+    return importer.companion.columns(read_json(beside)) if beside != path and beside.exists() else {}
 
 
 def _subtitles(importer: Importer, record: Record, media_root: Path, lost: dict[str, None]) -> dict[str, Any]:
@@ -192,9 +193,9 @@ def _limited(rows: list[dict[str, Any]], limit: int | None, stratify: str | None
         return rows[:limit]
     strata: dict[Any, list[int]] = {}
     for place, row in enumerate(rows):
-        if stratify not in row:
+        if (value := reach(row, stratify)) is None:
             raise RecipeError(f"--stratify: row {row['id']!r} has no column {stratify!r}. It has: {', '.join(row)}.")
-        strata.setdefault(str(row[stratify]), []).append(place)
+        strata.setdefault(str(value), []).append(place)
     if limit < len(strata):
         raise RecipeError(f"--limit {limit} is less than the {len(strata)} values of {stratify}. Give {len(strata)}.")
     ranked = sorted(

@@ -40,6 +40,8 @@ class Importer:
     """Whose prompt this is."""
     max_tokens: int
     """Longest answer of the published setting, in tokens."""
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    """What the recipe needs for the rows' own `sampling` to hold."""
     from_file_name: str | None = None
     """Column that the published records lack, because the file's name says it."""
     expand: Callable[[Record], Iterable[Record]] = lambda record: (record,)

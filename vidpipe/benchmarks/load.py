@@ -32,7 +32,7 @@ def load_predictions(path: Path, benchmark: str | None = None) -> Predictions:
         return _checked(read_results(path, str(path), None))
     if path.suffix.lower() in (".jsonl", ".json"):
         (file,) = read_source(path).files
-        return _checked(Predictions(str(path), read_records(file.records, benchmark), None))
+        return _checked(Predictions(str(path), read_records(file.records, benchmark, path.stem), None))
     raise RecipeError(f"{path}: give a run directory, a .parquet of results, or a .jsonl of predictions.")
 
 

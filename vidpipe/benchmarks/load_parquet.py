@@ -98,6 +98,7 @@ def _asked(recipe: Mapping[str, Any]) -> dict[str, Any]:
     sections = {name: recipe.get(name) or {} for name in ("sampling", "pruning", "generation")}
     facts = {name: {key: value for key, value in part.items() if value is not None} for name, part in sections.items()}
     words = {name: fingerprint(recipe[name]) for name in ("prompt", "system") if recipe.get(name)}
+    words |= {"template": recipe["template"]} if recipe.get("template") else {}
     overrides = {"overrides": recipe["overrides"]} if recipe.get("overrides") else {}
     model = recipe.get("model", {}).get("path")
     return {"model": model, **{name: part for name, part in facts.items() if part}, **overrides, **words}

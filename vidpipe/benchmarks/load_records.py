@@ -16,19 +16,21 @@ TEXTS = ("text", "prediction", "response")
 _ANSWERS = ("answer", "ground_truth", "target")
 
 
-def read_records(records: Iterable[Mapping[str, Any]], benchmark: str | None) -> list[Prediction]:
+def read_records(records: Iterable[Mapping[str, Any]], benchmark: str | None, name: str = "") -> list[Prediction]:
     """A row for each record.
 
     Args:
         records: JSON objects.
         benchmark: Importer that reads what the benchmark publishes inside them.
+        name: The file's, without its ending; lmms-eval's says the task (`..._samples_mvbench_state_change`).
 
     Raises:
-        ManifestError: a record has no id, or no text as its reply.
+        ManifestError: a record has no id, no text as its reply, or not what the benchmark publishes.
     """
     importer = get_importer(benchmark) if benchmark in IMPORTERS else None
+    task = name.rpartition("samples_")[2].removeprefix(f"{benchmark}_")
     flat = (one for record in records for one in _expanded(record, importer))
-    return [_of_record(record, number, importer) for number, record in enumerate(flat, 1)]
+    return [_of_record(record, number, importer, task) for number, record in enumerate(flat, 1)]
 
 
 def _expanded(record: Mapping[str, Any], importer: Importer | None) -> Iterable[Mapping[str, Any]]:
@@ -42,11 +44,24 @@ def _reply(record: Mapping[str, Any]) -> dict[str, Any]:
     return {name: record[name] for name in TEXTS if name in record}
 
 
-def _of_record(record: Mapping[str, Any], number: int, importer: Importer | None) -> Prediction:
+def _row_of_doc(doc: Mapping[str, Any], number: int, importer: Importer, task: str) -> dict[str, Any]:
+    named = {importer.from_file_name: task} if importer.from_file_name else {}
+    try:
+        return importer.make_row({**named, **doc}, number - 1)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ManifestError(
+            "missing_column",
+            f"record {number}: its doc is not what {importer.name} publishes: {type(error).__name__} {error}. Found: "
+            f"{', '.join(doc)}.",
+            line=number,
+        ) from None
+
+
+def _of_record(record: Mapping[str, Any], number: int, importer: Importer | None, task: str) -> Prediction:
     """A line of JSON: our own column names, or a sample of lmms-eval (`doc`, `filtered_resps`)."""
     if "filtered_resps" in record:
         replies, doc = record["filtered_resps"], record.get("doc") or {}
-        doc = importer.make_row(doc, number - 1) if importer else doc
+        doc = _row_of_doc(doc, number, importer, task) if importer else doc
         record = {"id": record.get("doc_id", number), **doc, "text": replies[0] if replies else None}
     text = next((record[name] for name in TEXTS if name in record), None)
     answer = next((record[name] for name in _ANSWERS if name in record), None)

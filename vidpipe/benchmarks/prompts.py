@@ -8,6 +8,8 @@ lmms_eval/tasks/<benchmark>/utils.py; its branch llava-onevision2 (@3997a60) ask
 
 from __future__ import annotations
 
+from vidpipe.errors import CapabilityError
+
 FRAMES = "These are frames of a video."
 LETTER = "Answer with the option's letter from the given choices directly."
 WORD = "Please answer the question using a single word or phrase."
@@ -29,7 +31,7 @@ VIDEOMME_TASK = (
 
 
 def around(before: str = "", after: str = "") -> str:
-    """Words on both sides of the question: MLVU, LVBench, TempCompass, TimeLens, JumpScore (options are inside)."""
+    """Words on both sides of the question: TempCompass, TimeLens, MLVU (options are inside)."""
     return f"{before}{{{{ question }}}}{after}"
 
 
@@ -196,6 +198,11 @@ def tempcompass() -> str:
     return around("", "".join(f"{{% if question_type == '{task}' %}}{after}{{% endif %}}" for task, after in cases))
 
 
+def jumpscore(before: str = "", after: str = "") -> str:
+    """JumpScore, lmms-eval @3997a60, lmms_eval/tasks/jumpscore/utils.py: the question says everything."""
+    return f"{before}{{{{ question | trim }}}}{after}"
+
+
 def mmvu() -> str:
     """MMVU, without reasoning."""
     options = _listed(f"{_LABEL}: {{{{ option }}}}")
@@ -205,3 +212,42 @@ def mmvu() -> str:
         f"\nQuestion:{{{{ question }}}}{options}\nVisual Information: processed video\n"
         f"{task}{{% if options %}}{choice}{{% else %}}Directly output the final answer.{{% endif %}}\n"
     )
+
+
+TEMPLATES: dict[str, str] = {
+    "activitynetqa.lmms_main": activitynetqa(),
+    "charades.lmms_main": charades(),
+    "egoschema.lmms_main": egoschema(),
+    "jumpscore.ov2": jumpscore(),
+    "longvideobench.lmms_main": lettered(),
+    "lvbench.lmms_main": bracketed(),
+    "mlvu.lmms_main": mlvu(),
+    "mmvu.lmms_main": mmvu(),
+    "mvbench.lmms_main": mvbench(),
+    "mvbench.official": mvbench_official(),
+    "nextqa.lmms_main": nextqa(),
+    "revsi.lmms_main": revsi(),
+    "tempcompass.lmms_main": tempcompass(),
+    "timelens.lmms_main": timelens(),
+    "videoeval_pro.ov2": videoeval_pro(),
+    "videomme.lmms_main": videomme_lmms(),
+    "videomme.official": videomme(),
+    "videomme.ov2": videomme_ov2(),
+    "videomme.qwen3_vl": videomme_qwen3(),
+    "videomme_v2.ov2": videomme_v2(),
+    "videomme_v2.ov2_subtitles": videomme_v2(subtitles=True),
+    "vsi.official": vsi(),
+    "vsi.vlmevalkit": vsi_vlmevalkit(),
+}
+"""Published wordings that a recipe or a row can name as its `template`."""
+
+
+def get_template(name: str) -> str:
+    """The wording of that name.
+
+    Raises:
+        CapabilityError: there is none.
+    """
+    if name not in TEMPLATES:
+        raise CapabilityError(f"template {name!r} is not known. Choose one of: {', '.join(TEMPLATES)}.")
+    return TEMPLATES[name]

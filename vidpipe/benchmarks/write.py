@@ -53,9 +53,10 @@ def write_benchmark(
     lines = (json.dumps({**row, **setting.row}, ensure_ascii=False) + "\n" for row in imported.rows)
     (folder / "rows.jsonl").write_text("".join(lines), encoding="utf-8")
     part = f", part {subset}" if subset else ""
-    counts = ", ".join(f"{name} {count}" for name, count in imported.question_types.items())
+    types = ", ".join(f"{name} {count}" for name, count in imported.question_types.items())
+    counts = f" ({types})" if types else ""
     notes = [
-        f"{importer.name}{part}: {len(imported.rows)} of {imported.source_rows} rows ({counts}).",
+        f"{importer.name}{part}: {len(imported.rows)} of {imported.source_rows} rows{counts}.",
         f"Source: {source.path.name}, sha256 {source.sha256}.",
         f"Prompt: {setting.source if setting.prompt else importer.prompt_source}.",
     ]
@@ -67,7 +68,7 @@ def write_benchmark(
         "manifest": "rows.jsonl",
         "media_root": str(media_root.resolve()),
         "model": {"path": setting.model},
-        "sampling": dict(setting.sampling),
+        "sampling": {**importer.sampling, **setting.sampling},
         "overrides": [dict(override) for override in setting.overrides],
         "engine": dict(setting.engine),
         "generation": {"max_tokens": importer.max_tokens, "temperature": 0},

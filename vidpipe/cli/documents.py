@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Literal
 
 from vidpipe.cli.document import Document
 from vidpipe.cli.documents_of_scores import CompareDocument, ImportDocument, ScoreDocument
+
+if TYPE_CHECKING:
+    from vidpipe.plan.graph_proposal import Proposal
 
 
 class FaultDocument(Document):
@@ -98,7 +102,37 @@ class OverLongDocument(Document):
     id: str
     """Id of the row."""
     vision_tokens: int
-    """Tokens of its clip alone, after pruning."""
+    """Tokens of its clip, after pruning."""
+    text_tokens: int
+    """Tokens of its texts; 0 if the clip alone is too much."""
+
+
+class GraphDocument(Document):
+    """One CUDA graph of the vision encoder."""
+
+    tokens: int
+    """Its budget: tokens that it computes whatever is put in, counted before pruning."""
+    sequences: int
+    """Attention sequences that it takes (temporal patches or frames)."""
+    patches_per_sequence: int
+    """Patches that the longest of them may have."""
+
+
+class EncoderGraphsDocument(Document):
+    """CUDA graphs for the vision encoder that fit a plan."""
+
+    graphs: list[GraphDocument]
+    """Ascending; empty where graphs would save no time."""
+    max_items: int
+    """Videos in one replay."""
+    memory_bytes: int
+    """Expected; a run records what capturing really took."""
+    padded_share: float
+    """Expected share of padding in the tokens that replays compute."""
+    share_in_graphs: float
+    """Expected share of the encoder's tokens that goes through graphs."""
+    default_padded_share: float
+    """With vLLM's automatic budgets, if its packer did not fail."""
 
 
 class PlanDocument(Document):
@@ -133,6 +167,10 @@ class PlanDocument(Document):
     """Shards that a new run would be cut into."""
     rows_per_shard: list[int]
     """Rows of each, in order."""
+    encoder_graphs: EncoderGraphsDocument | None
+    """Graphs that fit the plan; null where there can be none."""
+    no_encoder_graphs: str | None
+    """Why a run on this machine has none; null if it may have some."""
 
 
 class ProbeError(Document):
@@ -202,12 +240,8 @@ class FamilyDocument(Document):
     """Whether the encoder can be shared out by items (`mm_encoder_tp_mode: data`)."""
     needs_remote_code: bool
     """Whether the checkpoint's own Python code must be allowed for videos."""
-    several_videos: bool
-    """Whether a row may have more than one video."""
-    images: bool
-    """Whether a row may have still images."""
-    codec_video: bool
-    """Whether `sampling.video_backend: codec` works."""
+    rows: list[str]
+    """What a row may show beside one video or text only: of `images`, `several videos`, `subtitles`, `codec video`."""
     notes: list[str]
     """What an ability is worth here: what vidpipe refuses, and where the engine differs from what is written."""
 
@@ -291,6 +325,20 @@ class ModelsDocument(Document):
 
     families: list[FamilyDocument]
     """In alphabetical order of their names."""
+
+
+def graphs_document(proposal: Proposal | None) -> EncoderGraphsDocument | None:
+    """A proposal as part of a document."""
+    if proposal is None:
+        return None
+    return EncoderGraphsDocument(
+        graphs=[GraphDocument(**asdict(graph)) for graph in proposal.graphs.graphs],
+        max_items=proposal.graphs.max_items,
+        memory_bytes=proposal.memory_bytes,
+        padded_share=proposal.padding.share,
+        share_in_graphs=proposal.padding.in_graphs,
+        default_padded_share=proposal.default_padding.share,
+    )
 
 
 DOCUMENTS: dict[str, type[Document]] = {

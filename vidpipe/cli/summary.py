@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from vidpipe.cli import exit_codes
+from vidpipe.job.encoder_report import sentences
 from vidpipe.job.run import RunResult
 from vidpipe.job.summary import Sample
 from vidpipe.recipe.schema import Recipe
@@ -29,6 +30,8 @@ def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
         console.print(escape(recipe.description.strip()), soft_wrap=True)
     if result.feed is not None:
         console.print(result.feed.sentence(), soft_wrap=True)
+    for line in sentences(list(result.encoder)):
+        console.print(line, soft_wrap=True)
     statuses = ", ".join(f"{count} {status}" for status, count in sorted(summary.statuses.items()))
     counts = f"{summary.rows} of {summary.expected} rows" + (f" ({statuses})" if statuses else "")
     where = f"recorded in {result.results.parent}" if result.interrupted else f"in {result.results}"

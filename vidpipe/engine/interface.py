@@ -46,23 +46,15 @@ class Image:
 
     pixels: npt.NDArray[np.uint8]
     """[height, width, 3], RGB."""
-    word: str
-    """The word of the family's `ImageRules`."""
+    slot_word: str
+    """Control word that the chat template writes where the image belongs."""
+    vision_word: str
+    """Control word that each vision token is in the finished prompt."""
 
     @property
     def modality(self) -> Literal["image"]:
         """As what the engine takes it, and the type of its mark in the messages."""
         return "image"
-
-    @property
-    def slot_word(self) -> str:
-        """Control word that the chat template writes where the image belongs."""
-        return self.word
-
-    @property
-    def vision_word(self) -> str:
-        """Control word that each vision token is in the finished prompt."""
-        return self.word
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ class VllmEngine:
             from vllm import EngineArgs
             from vllm.v1.engine.llm_engine import LLMEngine
 
+            graphs = vllm_graphs.unless_unknown(graphs, self._settings.unknown_version)
             self._demands = replace(self._demands, graphs=graphs)
             self._plugin = PluginRun(self._demands, self._settings)
             self._plugin.begin()
@@ -151,7 +152,10 @@ class VllmEngine:
         if not self._plugin.active:
             return None
         wanted, pruning = self._demands.graphs, self._demands.pruning is not None
-        return vllm_graphs.report(self._engine, wanted, pruning, self._timings)
+        try:
+            return vllm_graphs.report(self._engine, wanted, pruning, self._timings)
+        except Exception as error:  # the only thing that a dead core process does
+            raise EngineError("engine_dead", f"vLLM died: {type(error).__name__}: {error}") from error
 
     def stop(self) -> None:
         """See `Engine.stop`."""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 from vidpipe.engine.interface import WantedGraphs
+from vidpipe.engine.vllm_plugin import plugin
+from vidpipe.engine.vllm_plugin.gate import judge
+from vidpipe.engine.vllm_plugin.graph_run import NAME
+from vidpipe.engine.vllm_plugin.repairs import get_repair
+from vidpipe.engine.vllm_plugin.settings import UnknownVersion
 from vidpipe.errors import CapabilityError
 
+_log = logging.getLogger("vllm.vidpipe")
 OURS = ("cudagraph_mm_encoder", "encoder_cudagraph_")
 """Beginnings of the keys of vLLM's `compilation_config` that the recipe says with `engine.encoder_graphs`."""
 
@@ -25,6 +32,20 @@ def refuse_own_keys(args: Mapping[str, Any]) -> None:
             f"engine.args.compilation_config.{', '.join(keys)} would contradict the recipe. Say it with "
             "engine.encoder_graphs, which finds the budgets."
         )
+
+
+def unless_unknown(wanted: WantedGraphs | None, unknown_version: UnknownVersion) -> WantedGraphs | None:
+    """`wanted`, or None where `auto` meets a vLLM that its graphs were not written for; `on` is refused later, aloud.
+
+    Call it after the environment is prepared: it imports vLLM.
+    """
+    if wanted is None or wanted.always:
+        return wanted
+    verdict = judge(NAME, plugin.examine(get_repair(NAME)), unknown_version)
+    if verdict.action == "apply":
+        return wanted
+    _log.warning("vidpipe: no encoder graphs: %s", verdict.reason)
+    return None
 
 
 def arguments(wanted: WantedGraphs | None, users: Any) -> dict[str, Any]:

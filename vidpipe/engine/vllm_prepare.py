@@ -13,10 +13,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vidpipe.engine import vllm_codec, vllm_environment
+from vidpipe.engine.between import places_behind, with_texts
 from vidpipe.engine.ernie45_vl_frames import ARCHITECTURE, hand_over_frames_alone
 from vidpipe.engine.interface import Canvases, CodecVideo, EngineInput, Medium, Prepared, Request, Video
 from vidpipe.engine.prompt import PromptBuilder
@@ -137,7 +138,39 @@ class Renderer:
             if codec is not None:
                 raise vllm_codec.refusal(codec, error) from error
             raise row_error(error) from error
+        for medium in request.media:
+            if isinstance(medium, Video) and any(medium.texts_behind):
+                rendered = self._with_texts(request, medium, rendered)
         return rendered
+
+    def _with_texts(self, request: Request, video: Video, rendered: dict[str, Any]) -> dict[str, Any]:
+        """The rendering with the texts of the only video between its frames.
+
+        The engine finds each frame's tokens by the control tokens around them, so that text
+        there moves positions as any text does (tested against the family's own rule).
+        """
+        import torch
+
+        (spot,) = rendered["mm_placeholders"]["video"]
+        ids: list[int] = rendered["prompt_token_ids"]
+        span = ids[spot.offset : spot.offset + spot.length]
+        places = places_behind(span, self._token_id(video.vision_word))
+        if len(places) != len(video.texts_behind):
+            raise RowError("bad_value", f"{len(places)} places between frames for {len(video.texts_behind)} texts.")
+        texts = [self._prompts.plain_ids(text, request.special_tokens) for text in video.texts_behind]
+        merged, stands = with_texts(span, places, texts)
+        is_embed = torch.zeros(len(merged), dtype=torch.bool)
+        is_embed[stands] = torch.ones(len(span), dtype=torch.bool) if spot.is_embed is None else spot.is_embed
+        added = len(merged) - len(span)
+        moved = {
+            modality: [
+                replace(other, offset=other.offset + added) if other.offset > spot.offset else other for other in others
+            ]
+            for modality, others in rendered["mm_placeholders"].items()
+        }
+        moved["video"] = [replace(spot, length=len(merged), is_embed=is_embed)]
+        merged_ids = [*ids[: spot.offset], *merged, *ids[spot.offset + spot.length :]]
+        return {**rendered, "prompt_token_ids": merged_ids, "mm_placeholders": moved}
 
     def _beside(
         self, request: Request, ids: list[int], rendered: dict[str, Any], others: list[int]
@@ -218,12 +251,17 @@ def _item(medium: Medium) -> Any:
 
 
 def _processor_kwargs(groups: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """Arguments of the model's processor; beside images they must reach the videos only."""
+    """Arguments of the model's processor; beside images they must reach the videos only.
+
+    Arguments with `video` in their names do so as they are.
+    """
     if "video" not in groups:
         return {}
     kwargs = dict(groups["video"][0].processor_kwargs)
     assert all(dict(video.processor_kwargs) == kwargs for video in groups["video"]), "one sampling a row"
-    return {"videos_kwargs": kwargs} if "image" in groups else kwargs
+    if "image" not in groups or all(key.startswith("video_") for key in kwargs):
+        return kwargs
+    return {"videos_kwargs": kwargs}
 
 
 def row_error(error: Exception) -> RowError:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from typing import Any
 
-from vidpipe.engine.interface import Engine
+from vidpipe.engine.interface import Engine, WantedGraphs
 from vidpipe.engine.registry import make_engine
 from vidpipe.errors import EngineError
 from vidpipe.job.budget import ByteBudget
@@ -35,26 +36,28 @@ def answer(
     run_dir: RunDir,
     make_feed: Callable[[], ShardFeed],
     engine: Engine,
+    graphs: WantedGraphs | None,
     decoders: Decoders,
     budget: ByteBudget,
     resolver: Resolver,
     display: Display,
-) -> tuple[bool, FeedReport | None]:
+) -> tuple[bool, FeedReport | None, tuple[dict[str, Any], ...]]:
     """Answer the rows of a feed; False when asked to stop before the end.
 
     Raises:
         EngineError: the engine cannot start, hangs, or died more often than `retry.engine_restarts`.
     """
     recipe, meter = prospect.recipe, FeedMeter()
+    encoder: list[dict[str, Any]] = []
     restarts = 0
     with stop_on_signals() as stop:
         while True:
             feed = make_feed()
             try:
                 completed = _with_engine(
-                    prospect, run_dir, feed, engine, decoders, budget, resolver, display, meter, stop
+                    prospect, run_dir, feed, engine, graphs, decoders, budget, resolver, display, meter, encoder, stop
                 )
-                return completed, _store(run_dir, meter, decoders, budget)
+                return completed, _store(run_dir, meter, decoders, budget), tuple(encoder)
             except EngineError as error:
                 feed.close(died=error.kind in ("engine_dead", "engine_timeout"))
                 _store(run_dir, meter, decoders, budget)
@@ -73,11 +76,13 @@ def _with_engine(
     run_dir: RunDir,
     feed: ShardFeed,
     engine: Engine,
+    graphs: WantedGraphs | None,
     decoders: Decoders,
     budget: ByteBudget,
     resolver: Resolver,
     display: Display,
     meter: FeedMeter,
+    encoder: list[dict[str, Any]],
     stop: Callable[[], bool],
 ) -> bool:
     recipe = prospect.recipe
@@ -88,12 +93,16 @@ def _with_engine(
     idle = IdleClock(time.monotonic())
     try:
         display.state(f"starting {engine.version}")
-        engine.start()
+        engine.start(graphs)
         idle.started(time.monotonic())
         display.state(f"running {engine.version}")
         depth = recipe.feed.queue_depth or 2 * engine.batch_rows
         with Watchdog(recipe.retry.engine_timeout_s, run_dir.engine_log, display.state) as watchdog:
-            return Loop(engine, feed, decoded, budget, resolver, depth, idle, watchdog, meter).run(stop)
+            completed = Loop(engine, feed, decoded, budget, resolver, depth, idle, watchdog, meter).run(stop)
+            if (report := engine.encoder_report()) is not None:
+                encoder.append(report)
+                replace_json(run_dir.encoder_file, encoder)
+            return completed
     finally:
         meter.engine(idle.ended(time.monotonic()), idle.idle_s)
         decoded.cancel()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from vidpipe.engine.vllm_plugin.pruned_qwen3_vl import ARCHITECTURES
 from vidpipe.errors import CapabilityError, RowError
+from vidpipe.job.encoder_possible import refuse_graphs, why_no_graphs
 from vidpipe.manifest.row import BadRow, Row
 from vidpipe.models.family import Family
 from vidpipe.models.registry import FAMILIES, get_family
@@ -28,6 +29,7 @@ def refuse_impossible(recipe: Recipe, family: Family, architectures: Sequence[st
         CapabilityError: naming the switch, the reason and the way out.
     """
     _refuse_pruning(recipe, family, architectures)
+    refuse_graphs(recipe, why_no_graphs(recipe, architectures))
     _refuse_encoder_switches(recipe, family)
     needed = family.abilities.engine
     if recipe.engine.name not in (needed, NO_MODEL):
@@ -108,11 +110,6 @@ def _refuse_pruning(recipe: Recipe, family: Family, architectures: Sequence[str]
     if recipe.pruning is None:
         return
     refuse_missing_pruning(recipe.pruning.method, family)
-    if recipe.engine.encoder_graphs == "on":
-        raise CapabilityError(
-            "pruning: with it vLLM turns the encoder's graphs off. Remove `pruning`, or leave engine.encoder_graphs "
-            "at auto."
-        )
     others = [word for word in architectures if word not in ARCHITECTURES]
     if recipe.engine.name != NO_MODEL and others:
         raise CapabilityError(
@@ -123,17 +120,6 @@ def _refuse_pruning(recipe: Recipe, family: Family, architectures: Sequence[str]
 
 def _refuse_encoder_switches(recipe: Recipe, family: Family) -> None:
     abilities = family.abilities
-    if recipe.engine.encoder_graphs == "on":
-        if "video" not in abilities.encoder_graphs:
-            only = f"graphs for {', '.join(abilities.encoder_graphs)} only" if abilities.encoder_graphs else "none"
-            raise CapabilityError(
-                f"engine.encoder_graphs: {family.name} has {only}, so videos would run without. Families with graphs "
-                f"for videos: {', '.join(_families_with('encoder_graphs', 'video'))}. Leave it at auto."
-            )
-        raise CapabilityError(
-            "engine.encoder_graphs: on needs budgets that fit the plan, which vidpipe does not hand over yet; vLLM's "
-            "automatic ones crash on long low-resolution clips. Leave it at auto (off in this version)."
-        )
     if recipe.engine.args.get("mm_encoder_tp_mode") == "data" and not abilities.encoder_data_parallel:
         raise CapabilityError(
             f"engine.args.mm_encoder_tp_mode: {family.name} has no data-parallel encoder; vLLM would fall back to "

@@ -13,10 +13,14 @@ from typing import Any
 from vidpipe.engine.interface import Image, Medium, Video
 from vidpipe.job.show import ShownImage, ShownVideo, show_image, show_video
 from vidpipe.manifest.row import Medium as Named
+from vidpipe.manifest.row import Row
 from vidpipe.models.family import Family, VideoLayout
 from vidpipe.models.llava_onevision2_codec import most_tokens
 from vidpipe.plan.clips import Clip
 from vidpipe.plan.cost import UNKNOWN_COST, clip_cost
+from vidpipe.plan.graph_packing import EncoderItem
+from vidpipe.plan.graph_proposal import encoder_item
+from vidpipe.plan.subtitles import sentences
 from vidpipe.pruning.counts import account, positions_taken
 from vidpipe.recipe.resolve import fingerprint
 from vidpipe.recipe.schema import Pruning, Recipe, Sampling
@@ -28,6 +32,7 @@ from vidpipe.video.headers import Header, read_header
 from vidpipe.video.media_path import media_path
 from vidpipe.video.picture_video import PictureVideo, picture_video, pictures_in
 from vidpipe.video.pictures import picture_size, read_picture
+from vidpipe.video.subtitles import Cue, read_cues
 
 BYTES_PER_PIXEL = 3 * 4
 """Of prepared frames: three colours as float32, which is the most that a processor makes of them."""
@@ -79,6 +84,8 @@ class Outlook:
     """Positions that the clip alone takes, its texts left out; what is pruned takes them too."""
     media_bytes: int
     """Upper bound of what the clip takes, decoded and prepared."""
+    encoder: tuple[EncoderItem, ...] = ()
+    """Its videos as the vision encoder sees them."""
 
 
 def kept_tokens(layout: VideoLayout, pruning: Pruning | None) -> int:
@@ -118,6 +125,7 @@ class ClipReader:
             kept_tokens=sum(outlook.kept_tokens for outlook in outlooks),
             positions=sum(outlook.positions for outlook in outlooks),
             media_bytes=sum(outlook.media_bytes for outlook in outlooks),
+            encoder=tuple(item for outlook in outlooks for item in outlook.encoder),
         )
 
     def read(self, clip: Clip) -> PreparedClip:
@@ -176,7 +184,8 @@ class ClipReader:
         kept = kept_tokens(layout, self.recipe.pruning)
         steps, *sides = layout.grid_thw
         positions = positions_taken(0, 0, steps, *(side // layout.merge for side in sides))
-        return Outlook(cost, header.duration_s, count, layout.vision_tokens, kept, positions, media_bytes)
+        encoder = (encoder_item(layout.grid_thw, layout.merge),)
+        return Outlook(cost, header.duration_s, count, layout.vision_tokens, kept, positions, media_bytes, encoder)
 
     def _header(self, medium: Named) -> Header:
         if medium.kind == "video":
@@ -193,13 +202,23 @@ class ClipReader:
             with self.file(medium.name) as path:
                 return show_image(read_picture(path), rules, self.image_processor)
         row = clip.first.row
-        show = (self.family, sampling, self.processor, medium, row.timestamps_from, self.recipe.media.on_partial)
+        on_partial, cues = self.recipe.media.on_partial, self._cues(row)
+        show = (self.family, sampling, self.processor, medium, row.timestamps_from, on_partial, cues)
         if medium.kind == "frames":
             pictures = self._pictures(medium)
             return show_video(pictures, pictures.decode, *show)
         with self.file(medium.name) as path:
             timeline = cached_timeline(path)
             return show_video(timeline, lambda asked: decode_frames(path, asked, timeline=timeline), *show)
+
+    def _cues(self, row: Row) -> list[Cue]:
+        cues: list[Cue] = []
+        for name in row.subtitles:
+            with self.file(name) as path:
+                cues += sentences(read_cues(path))
+        by_s = -row.subtitle_offset_s
+        moved = [Cue(cue.start_s + by_s, cue.end_s + by_s, cue.text) for cue in cues]
+        return sorted(moved, key=lambda cue: (cue.start_s, cue.end_s))
 
     def _pictures(self, medium: Named) -> PictureVideo:
         assert medium.fps is not None, "the manifest's reader sees to it"

@@ -23,6 +23,8 @@ from vidpipe.job.capture import output_to
 from vidpipe.job.codec import require_programs
 from vidpipe.job.decoders import Decoders, default_workers, most_workers, prepares_in_workers
 from vidpipe.job.display import Display
+from vidpipe.job.encoder_plan import stored_graphs
+from vidpipe.job.encoder_possible import refuse_graphs, why_no_graphs_here
 from vidpipe.job.feed import ShardFeed
 from vidpipe.job.feed_report import FeedReport
 from vidpipe.job.prospect import Prospect
@@ -47,6 +49,8 @@ class RunResult:
     interrupted: bool
     feed: FeedReport | None = None
     """How busy the engine was; None if it was not started."""
+    encoder: tuple[Mapping[str, Any], ...] = ()
+    """What the vision encoder did in each engine of this process, where somebody counted."""
 
 
 def run(
@@ -75,6 +79,7 @@ def run(
     prospect.manifest.raise_if_refused(prospect.manifest_path)
     require_programs(prospect.recipe)
     recipe = prospect.recipe
+    refuse_graphs(recipe, why_no_graphs_here(recipe, prospect.demands.architectures))
     engine = make_engine(recipe.model, recipe.engine, prospect.checkpoint.location, prospect.demands)
     run_dir = RunDir(path)
     run_dir.create()
@@ -102,17 +107,20 @@ def run(
         feed = partial(ShardFeed, prospect, run_dir, shards, wanted, started, resolver, display.row)
         display.begin(shards.rows, before)
         try:
-            completed, report = answer(prospect, run_dir, feed, engine, decoders, budget, resolver, display)
+            graphs = stored_graphs(run_dir, prospect)
+            completed, report, encoder = answer(
+                prospect, run_dir, feed, engine, graphs, decoders, budget, resolver, display
+            )
         finally:
             display.end()
     status = read_status(path)
     if not completed:  # whoever asked to stop may kill soon: no time for a merge
         summary = Summary(status.recorded, len(prospect.manifest.rows), status.statuses)
-        return RunResult(summary, run_dir.results, status.recorded - before, True, report)
+        return RunResult(summary, run_dir.results, status.recorded - before, True, report, encoder)
     if not is_complete(run_dir.results, shards.rows):  # another process may have merged already
         merge([path], run_dir.results)
     summary = summarize(run_dir.results, len(prospect.manifest.rows))
-    return RunResult(summary, run_dir.results, status.recorded - before, False, report)
+    return RunResult(summary, run_dir.results, status.recorded - before, False, report, encoder)
 
 
 def _join(run_dir: RunDir, prospect: Prospect, engine: Engine) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from vidpipe.errors import MediaError, RecipeError
 from vidpipe.job.decoders import Decoders
+from vidpipe.job.encoder_plan import store_graphs
 from vidpipe.job.prepare import Outlook
 from vidpipe.job.prospect import Prospect
 from vidpipe.manifest.row import BadRow, Row
@@ -39,7 +40,9 @@ def stored_shards(prospect: Prospect, run_dir: RunDir, decoders: Decoders, limit
             return shards
         new = [row for row in prospect.manifest.rows[:limit] if row.id not in shards.sha]
         plan = prospect.plan(new)
-        groups = cut_rows(plan, look_at(plan.clips, decoders))
+        outlooks = look_at(plan.clips, decoders)
+        store_graphs(run_dir, prospect, outlooks)
+        groups = cut_rows(plan, outlooks)
         add_shards(run_dir, [[(row_id, sha[row_id]) for row_id in group] for group in groups], shards)
         write_order(run_dir, sha)
 

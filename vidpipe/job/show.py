@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,11 +15,13 @@ from vidpipe.errors import MediaError
 from vidpipe.manifest.row import Medium
 from vidpipe.models.clock import clock_of
 from vidpipe.models.family import Family, ImageRules, frames_to_add
+from vidpipe.plan.subtitles import texts_behind
 from vidpipe.recipe.schema import Sampling
 from vidpipe.record.row import FramesRecord, ImageRecord
 from vidpipe.video.decode import Frames
 from vidpipe.video.draw import ROBOTO, draw_corner_texts
 from vidpipe.video.picture_video import PictureVideo
+from vidpipe.video.subtitles import Cue
 from vidpipe.video.timeline import Timeline
 
 
@@ -49,7 +51,8 @@ def show_image(pixels: npt.NDArray[np.uint8], rules: ImageRules, processor: Mapp
     """Show `pixels`, [height, width, 3] RGB, under the settings of the checkpoint's image processor."""
     height, width = pixels.shape[:2]
     layout = rules.layout(width, height, processor)
-    return ShownImage(Image(pixels, rules.word), ImageRecord(list(layout.size_wh), _sha(pixels)), layout.vision_tokens)
+    medium = Image(pixels, rules.slot_word, rules.vision_word)
+    return ShownImage(medium, ImageRecord(list(layout.size_wh), _sha(pixels)), layout.vision_tokens)
 
 
 def show_video(
@@ -61,6 +64,7 @@ def show_video(
     named: Medium,
     timestamps_from: Literal["clip", "video"],
     on_partial: Literal["run", "fail"],
+    cues: Sequence[Cue] = (),
 ) -> ShownVideo:
     """Choose, decode and time the frames of one video.
 
@@ -73,6 +77,7 @@ def show_video(
         named: What the manifest says of it.
         timestamps_from: Zero of the times that the model is told.
         on_partial: What becomes of a video that lacks frames.
+        cues: Subtitles to stand between the frames, in seconds from the video's first frame.
 
     Raises:
         MediaError: it cannot be shown.
@@ -93,13 +98,14 @@ def show_video(
         pixels = np.concatenate([pixels, np.repeat(pixels[-1:], repeats, axis=0)])
         indices = np.concatenate([indices, np.repeat(indices[-1:], repeats)])
     from_clip = timestamps_from == "clip"
+    elapsed_s, zero_s = times.elapsed_s[indices].tolist(), (named.start_s or 0.0) if from_clip else 0.0
     clock = clock_of(
         indices.tolist(),
-        times.elapsed_s[indices].tolist(),
+        elapsed_s,
         first_index=first if from_clip else 0,
         frames=end - first if from_clip else len(times),
         fps=fps,
-        zero_s=(named.start_s or 0.0) if from_clip else 0.0,
+        zero_s=zero_s,
         time_base=sampling.time_base,
     )
     height, width = pixels.shape[1:3]
@@ -114,9 +120,21 @@ def show_video(
         size_wh=list(layout.size_wh),
         sha=sha,
     )
-    kwargs = family.processor_kwargs(sampling, processor)
-    medium = Video(pixels, family.engine_metadata(clock, sampling), kwargs, family.slot_word, family.vision_word)
-    return ShownVideo(named.name, medium, record, layout.vision_tokens, missing, list(frames.notes))
+    notes = list(frames.notes)
+    between: tuple[str, ...] = ()
+    if cues:
+        end_s = float(times.elapsed_s[-1]) + (1 / fps if fps > 0 else 0.0)
+        between, stand = texts_behind(cues, elapsed_s, layout.grid_thw[0], zero_s=zero_s, end_s=end_s)
+        notes.append(f"subtitles: {stand} of {len(cues)} cues stand between the frames")
+    medium = Video(
+        pixels,
+        family.engine_metadata(clock, sampling),
+        family.processor_kwargs(sampling, processor),
+        family.slot_word,
+        family.vision_word,
+        between,
+    )
+    return ShownVideo(named.name, medium, record, layout.vision_tokens, missing, notes)
 
 
 def _sha(pixels: npt.NDArray[np.uint8]) -> str:

@@ -24,23 +24,47 @@ from vidpipe.models.ernie45_vl_sampling import (
     native_indices,
     uniform_indices,
 )
-from vidpipe.models.family import Abilities, Bounds, VideoLayout, bounds_of, fill, padded, rule_of
+from vidpipe.models.family import (
+    Abilities,
+    Bounds,
+    ImageLayout,
+    ImageRules,
+    VideoLayout,
+    bounds_of,
+    fill,
+    padded,
+    rule_of,
+)
 from vidpipe.models.indices import steps_float32
 from vidpipe.models.prompt import Span
 from vidpipe.recipe.schema import Sampling
 
 PATCH, MERGE, TEMPORAL = 14, 2, 2
 START, PLACEHOLDER, END = "<|VIDEO_START|>", "<|IMAGE_PLACEHOLDER|>", "<|VIDEO_END|>"
-SLOT = "<|video@placeholder|>"
+SLOT, IMAGE_SLOT = "<|video@placeholder|>", "<|image@placeholder|>"
 VLLM_MAX_FRAMES = 32
 ASSUMED_FPS = 24.0
 CLASS_BOUNDS = Bounds(299 * 28 * 28, 1196 * 28 * 28)
+IMAGE_BOUNDS = Bounds(56 * 56, 6177 * 28 * 28)
 
 
 def drawn_time(time_s: float) -> str:
     """The text drawn on a frame; upstream's rounding prints 59.996 s as `00:00:60.00`, and so does this."""
     minutes, seconds = time_s % 3600 // 60, time_s % 3600 % 60
     return f"time: {int(time_s // 3600):02d}:{int(minutes):02d}:{seconds:05.02f}"
+
+
+def image_layout(width: int, height: int, processor: Mapping[str, Any]) -> ImageLayout:
+    """Size and tokens of a still image under an image processor's settings (keys of `preprocessor_config.json`).
+
+    Raises:
+        MediaError: `aspect_ratio`.
+    """
+    patch, merge = processor.get("patch_size", PATCH), processor.get("merge_size", MERGE)
+    bounds = bounds_of(processor, IMAGE_BOUNDS)
+    limits = {"min_pixels": bounds.min_pixels, "max_pixels": bounds.max_pixels}
+    out_h, out_w = hf_resize(height, width, factor=patch * merge, **limits)
+    return ImageLayout((out_w, out_h), (out_h // patch) * (out_w // patch) // merge**2)
 
 
 class Ernie45VL:
@@ -58,6 +82,7 @@ class Ernie45VL:
         "Ernie4_5_VLMoeForConditionalGeneration",
         encoder_graphs=("image",),
         needs_remote_code=True,
+        images=ImageRules(IMAGE_SLOT, PLACEHOLDER, image_layout),
         several_videos=True,
     )
     published: ClassVar[Mapping[str, Any]] = {

@@ -53,8 +53,10 @@ class ImageLayout:
 class ImageRules:
     """What a family states of still images."""
 
-    word: str
-    """Control word: once where the chat template puts the image, once a vision token in the finished prompt."""
+    slot_word: str
+    """Control word that the chat template writes where an image belongs."""
+    vision_word: str
+    """Control word that each of its vision tokens is in the finished prompt."""
     layout: Callable[[int, int, Mapping[str, Any]], ImageLayout]
     """Width and height in pixels, and the settings of the checkpoint's image processor, to size and tokens.
 

@@ -107,8 +107,9 @@ class LlavaOnevision2:
         "LlavaOnevision2ForConditionalGeneration",
         needs_remote_code=True,
         codec_video=True,
-        images=ImageRules(IMAGE, image_layout, beside_videos=False),
+        images=ImageRules(IMAGE, IMAGE, image_layout, beside_videos=False),
         several_videos=True,
+        text_between_frames=True,
     )
     published: ClassVar[Mapping[str, Any]] = {"patch_size": PATCH, "merge_size": MERGE}
     frames_are_images: ClassVar[bool] = True

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from vidpipe.errors import MediaError
 from vidpipe.models.clock import FrameClock, vllm_metadata
-from vidpipe.models.family import Abilities, Bounds, VideoLayout, fill
+from vidpipe.models.family import Abilities, Bounds, ImageLayout, ImageRules, VideoLayout, fill
 from vidpipe.models.indices import spread_rounded
 from vidpipe.models.minimax_m3_vision import smart_resize
 from vidpipe.models.prompt import Span
@@ -20,12 +20,14 @@ from vidpipe.recipe.schema import Sampling
 
 PATCH, MERGE, TEMPORAL = 14, 2, 2
 START, VIDEO, END = "]<]start of image[>[", "]<]video[>[", "]<]end of image[>["
+IMAGE = "]<]image[>["
 DEFAULT_FPS = 1.0
 MAX_FRAMES = 768
 """Upstream states this number and never reads it; here it holds, so that an hour does not become 3,600 frames."""
 GRACE_S = 1e-4
 CLASS_BOUNDS = Bounds(4 * 28 * 28, 768 * 28 * 28)
 VIDEO_MAX_VOLUME, IMAGE_MAX_AREA = 301_056_000, 12_845_056
+IMAGE_MAX_PIXELS = 672 * 672
 
 
 def interval_indices(frames: int, fps: float, *, target_fps: float = DEFAULT_FPS) -> list[int]:
@@ -66,6 +68,29 @@ def spans(time_texts: Sequence[str], tokens_per_pair: int) -> list[Span]:
     return [span for text in time_texts for span in (Span(text), *pair)]
 
 
+def image_layout(width: int, height: int, processor: Mapping[str, Any]) -> ImageLayout:
+    """Size and tokens of a still image under an image processor's settings (keys of `preprocessor_config.json`).
+
+    Raises:
+        MediaError: `aspect_ratio`, or `too_large` where the long side is bounded in place of the area.
+    """
+    patch, merge = processor.get("patch_size", PATCH), processor.get("merge_size", MERGE)
+    long_side = processor.get("max_long_side_pixel")
+    out_h, out_w = smart_resize(
+        height,
+        width,
+        factor=patch * merge,
+        min_pixels=CLASS_BOUNDS.min_pixels,
+        max_pixels=processor.get("max_pixels", IMAGE_MAX_PIXELS),
+        max_long_side=long_side,
+    )
+    if long_side is not None and out_h * out_w > IMAGE_MAX_AREA:
+        raise MediaError(
+            "too_large", f"an image of {out_w}x{out_h} pixels is over MiniMax-M3's {IMAGE_MAX_AREA}. Scale it down."
+        )
+    return ImageLayout((out_w, out_h), (out_h // patch) * (out_w // patch) // merge**2)
+
+
 class MiniMaxM3:
     """The family's rules behind the common interface."""
 
@@ -79,7 +104,9 @@ class MiniMaxM3:
         "MiniMaxM3SparseForConditionalGeneration",
         encoder_graphs=("image",),
         encoder_data_parallel=True,
+        images=ImageRules(IMAGE, IMAGE, image_layout),
         several_videos=True,
+        text_between_frames=True,
         # With its cache on (the default) vLLM's processor forgets the videos' metadata and the prompt has no times.
         engine_args={"mm_processor_cache_gb": 0},
     )

@@ -161,7 +161,7 @@ class Qwen3VL:
         ("evs", "vidcom2"),
         ("image", "video"),
         encoder_data_parallel=True,
-        images=ImageRules(IMAGE, image_layout),
+        images=ImageRules(IMAGE, IMAGE, image_layout),
         several_videos=True,
         text_between_frames=True,
     )

@@ -62,7 +62,7 @@ def make_plan(rows: Iterable[Row | BadRow], recipe: Recipe, family: Family, proc
         family: The model's family; fills in sampling defaults.
         processor: The checkpoint's video processor settings.
     """
-    template = PromptTemplate(recipe.prompt)
+    template = PromptTemplate(recipe.prompt, recipe.template)
     groups: dict[tuple[Any, ...], list[PlannedRow]] = {}
     bad: list[BadRow] = []
     for row in rows:
@@ -127,11 +127,17 @@ def refuse_impossible_media(row: Row, family: Family, recipe: Recipe, sampling: 
             f"row {row.id!r}: the codec takes one video a row and nothing beside it (vLLM miscounts the canvases of "
             f"two), found {len(row.media)} media.",
         )
+    if sampling.video_backend == "codec" and any(medium.kind == "frames" for medium in row.media):
+        raise RowError(
+            "bad_value", f"row {row.id!r}: the codec reads a video file's own stream, and pictures have none."
+        )
     if row.subtitles and not abilities.text_between_frames:
         raise RowError(
             "bad_value",
             f"row {row.id!r}: {family.name} has no place for subtitles between frames. Put their text into the prompt.",
         )
+    if row.subtitles and sampling.video_backend == "codec":
+        raise RowError("bad_value", f"row {row.id!r}: the codec's canvases have no place for subtitles between them.")
     if row.subtitles and recipe.pruning is not None:
         raise RowError("bad_value", f"row {row.id!r}: with pruning there is no place for subtitles between frames.")
 

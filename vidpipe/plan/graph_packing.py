@@ -94,6 +94,9 @@ def pack(items: Sequence[EncoderItem], graphs: Graphs, costs: Costs) -> list[Pac
         graphs: What was captured; may be empty.
         costs: One replay cost for each graph.
     """
+    tokens = sum(item.tokens for item in items)
+    if items and tokens <= graphs.eager_tokens and _none_can_help(tokens, graphs, costs):
+        return [Pack(tuple(range(len(items))), tokens, None)]
     order = sorted(range(len(items)), key=lambda i: items[i].tokens)
     packs: list[Pack] = []
     for first in range(0, len(order), MOST_ITEMS):
@@ -112,6 +115,15 @@ def captured_tokens(packs: Sequence[Pack], graphs: Graphs) -> tuple[int, int]:
     return sum(graphs.graphs[p.graph].tokens for p in replays if p.graph is not None), sum(p.tokens for p in replays)
 
 
+def _none_can_help(tokens: int, graphs: Graphs, costs: Costs) -> bool:
+    """Whether so many tokens cost no more without a graph than at the best rate that any full graph has.
+
+    Decides most full calls at once; looking at every division of one takes milliseconds.
+    """
+    best_rate = min((cost / graph.tokens for graph, cost in zip(graphs.graphs, costs.replay, strict=True)), default=0.0)
+    return not graphs.graphs or costs.without_graph(tokens) <= tokens * best_rate
+
+
 def _pack_sorted(order: Sequence[int], items: Sequence[EncoderItem], graphs: Graphs, costs: Costs) -> list[Pack]:
     """`pack` for item numbers in ascending order of their tokens: shortest path over the cuts between them."""
     best: list[tuple[float, int, int | None]] = [(0.0, 0, None)]  # cost up to here, where the last pack begins, graph
@@ -124,7 +136,7 @@ def _pack_sorted(order: Sequence[int], items: Sequence[EncoderItem], graphs: Gra
             longest = max(longest, item.patches_per_sequence)
             if tokens <= graphs.eager_tokens or begin == end - 1:
                 cost = best[begin][0] + costs.without_graph(tokens)
-                if found is None or cost < found[0]:
+                if found is None or cost <= found[0]:
                     found = (cost, begin, None)
             graph = _smallest(graphs, end - begin, tokens, sequences, longest)
             if graph is not None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
-from jinja2 import StrictUndefined, TemplateError
+from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from vidpipe.errors import RecipeError, RowError
+from vidpipe.errors import CapabilityError, RecipeError, RowError
 from vidpipe.manifest.row import Row
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -17,43 +18,65 @@ OptionStyle = Literal["as_is", "dot", "paren", "auto"]
 _LETTERED = re.compile(r"\s*\(?([A-Z])[.):]")
 
 
+_ENVIRONMENT = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
+
+
 class PromptTemplate:
-    """The recipe's `prompt`, compiled once.
+    """The recipe's `prompt`, or the published wording that its `template` names; compiled once.
 
     Args:
         source: Jinja2 source; None means the question and its options, a line each.
+        name: Of a published wording, instead of a source.
 
     Raises:
         RecipeError: the source is no template.
+        CapabilityError: there is no wording of that name.
     """
 
-    def __init__(self, source: str | None) -> None:
-        self._template = None
+    def __init__(self, source: str | None, name: str | None = None) -> None:
+        self._template = None if name is None else _published(name)
         if source is not None:
-            environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
             try:
-                self._template = environment.from_string(source)
+                self._template = _ENVIRONMENT.from_string(source)
             except TemplateError as error:
                 raise RecipeError(f"prompt: not a Jinja2 template: {error}") from None
 
     def user_text(self, row: Row) -> str:
         """The text that the model gets beside the media.
 
-        The template sees the options as they are, unless the row says how they are lettered.
+        A row's own `template` goes before the recipe's. A template sees the options as they are,
+        unless the row says how they are lettered.
 
         Raises:
-            RowError: the template asks for a column that the row lacks.
+            RowError: the template asks for a column that the row lacks, or the row names one that does not exist.
         """
         if row.text is not None:
             return row.text
-        if self._template is None:
+        template = self._template
+        if (name := row.values.get("template")) is not None:
+            template = _of_row(row.id, name)
+        if template is None:
             return "\n".join([row.question or "", *lettered(row.options, row.option_style or "auto")])
         options = lettered(row.options, row.option_style or "as_is")
         try:
-            text: str = self._template.render(**{**row.values, "options": options})
+            text: str = template.render(**{**row.values, "options": options})
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
             raise RowError("bad_value", f"row {row.id!r}: the recipe's prompt template fails: {error}.") from None
         return text
+
+
+@lru_cache
+def _published(name: str) -> Template:
+    from vidpipe.benchmarks.prompts import get_template
+
+    return _ENVIRONMENT.from_string(get_template(name))
+
+
+def _of_row(row_id: str, name: Any) -> Template:
+    try:
+        return _published(str(name))
+    except CapabilityError as error:
+        raise RowError("bad_value", f"row {row_id!r}: {error}") from None
 
 
 def lettered(options: Sequence[str], style: OptionStyle) -> list[str]:

@@ -4,9 +4,8 @@ Sources: vLLM `model_executor/models/qwen3_vl.py` (`_postprocess_video_embeds_ev
 `_get_expanded_positions`), `multimodal/video_prune/evs.py` (`compute_mrope_for_media`,
 `recompute_mrope_positions`).
 
-vLLM carries these positions as further channels of the embeddings, in their dtype:
-bfloat16 holds integers exactly to 256 only, so `BFLOAT16_EXACT` tells where a
-bfloat16 run starts to be wrong.
+These are upstream's rules as they are meant, for one video in one prefill chunk; what vLLM
+makes of them elsewhere, and the repair, is in `vidpipe.engine.vllm_plugin`.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from vidpipe.models.positions import Positions
 from vidpipe.models.prompt import token_ids
 from vidpipe.models.qwen3_vl_prompt import END, START, VIDEO, Ids, Media, mrope_positions, pairs
 
-BFLOAT16_EXACT = 256
-
 
 @dataclass(frozen=True)
 class PrunedVideo:
@@ -32,11 +29,6 @@ class PrunedVideo:
     """Token of each row; the prompt's own ids keep the lumped form."""
     local: npt.NDArray[np.int64]
     """[rows, 5]: t, h, w counted from the video's start, then whether vision start, then whether vision."""
-
-    @property
-    def exact_in_bfloat16(self) -> bool:
-        """Whether vLLM's bfloat16 channels carry every position unharmed."""
-        return int(self.local[:, :3].max(initial=0)) <= BFLOAT16_EXACT
 
 
 def pruned_video(

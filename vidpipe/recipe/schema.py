@@ -88,13 +88,19 @@ class EngineSection(Section):
     name: Literal["vllm", "fake"] = "vllm"
     """`vllm`: the CUDA or the CPU build, whichever is installed. `fake`: replies by a script, for tests."""
     encoder_graphs: Literal["auto", "on", "off"] = "auto"
-    """CUDA graphs for the vision encoder; `auto` uses them where they are known to help."""
+    """CUDA graphs for the vision encoder: `auto` where the plan expects them to save time and a measurement at the
+    engine's start agrees, `on` wherever they take a video without much padding."""
     data_parallel: Annotated[int, Field(ge=1)] = 1
     """Engines that one run starts on this host, each with devices of its own; one feed serves them all."""
     unknown_version: Literal["warn", "refuse"] = "refuse"
     """With a vLLM version that a needed repair was not tested with: repair it all the same and say so, or refuse."""
     args: dict[str, Any] = Field(default_factory=dict)
     """Handed to vLLM's `EngineArgs` as they are (`fake`: the script)."""
+
+    @field_validator("encoder_graphs", mode="before")
+    @classmethod
+    def _words_of_yaml(cls, value: Any) -> Any:
+        return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
 
 
 class Generation(Section):
@@ -222,6 +228,8 @@ class Recipe(Section):
     """How answers are decoded."""
     prompt: str | None = None
     """Jinja2 template of the user text; `{{ question }}` stands for that column. Left out: question and options."""
+    template: str | None = None
+    """Instead of `prompt`: the name of a published wording, such as `vsi.official`; docs/benchmarks.md."""
     system: str | None = None
     """System text for rows that bring none."""
     overrides: list[Override] = Field(default_factory=list)
@@ -246,3 +254,9 @@ class Recipe(Section):
     """When to give up on a row."""
     record: Record = Field(default_factory=Record)
     """How the run directory is kept."""
+
+    @model_validator(mode="after")
+    def _one_wording(self) -> Recipe:
+        if self.prompt is not None and self.template is not None:
+            raise ValueError("prompt and template exclude each other; keep one")
+        return self

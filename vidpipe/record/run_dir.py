@@ -12,6 +12,8 @@ parts/000003.0002.parquet   the whole shard
 done/000003                 names the part that counts; the first writer wins (mark)
 engine.<host>.<pid>.log     what an engine printed
 feed.<host>.<pid>.json      how busy a process kept its engine
+encoder_graphs.json         graphs of the vision encoder, for all processes; the first writer wins (mark)
+encoder.<host>.<pid>.json   what the vision encoder did in a process's engines
 results.parquet             all rows in manifest order
 ```
 A reader believes the parts that done marks name, and of other shards the whole records
@@ -48,6 +50,8 @@ class RunDir:
         process = f"{os.uname().nodename}.{os.getpid()}"
         self.engine_log = path / f"engine.{process}.log"
         self.feed_file = path / f"feed.{process}.json"
+        self.graphs_file = path / "encoder_graphs.json"
+        self.encoder_file = path / f"encoder.{process}.json"
 
     def create(self) -> None:
         """Make the directory, if it is not there.
@@ -65,6 +69,7 @@ class RunDir:
         folders = (self.done, self.claims, self.parts, self.plans)
         files = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
         files += [*self.path.glob("engine.*.log"), *self.path.glob(FEED_FILES)]
+        files += [*self.path.glob("encoder.*.json"), self.graphs_file]
         for file in (*files, self.order_file, self.results, self.recipe_file):
             file.unlink(missing_ok=True)
         self.run_file.unlink(missing_ok=True)  # last: until then this is a run directory

@@ -13,7 +13,7 @@ def to_row(record: Record, number: int) -> dict[str, Any]:
     return {
         "id": str(record["id"]),
         "video": f"videos/{record['video_path'].removeprefix('videos/')}",
-        "question": record["question"].strip(),
+        "question": record["question"],
         "answer": record["answer"],
         "answer_type": "times",
     }
@@ -24,7 +24,7 @@ IMPORTER = Importer(
     profile="jumpscore.ov2",
     columns={"id": (str, int), "video_path": (str,), "question": (str,), "answer": (str, list)},
     row=to_row,
-    prompt=prompts.around(),
+    prompt=prompts.jumpscore(),
     prompt_source="EvolvingLMMs-Lab/lmms-eval @3997a60, lmms_eval/tasks/jumpscore/utils.py, jumpscore_doc_to_text",
     max_tokens=1024,
 )

@@ -12,6 +12,8 @@ from vidpipe.benchmarks import prompts
 from vidpipe.benchmarks.importer import Companion, Importer, Record
 
 OPTIONS = tuple(f"a{n}" for n in range(5))
+KINDS = {"C": "causal", "T": "temporal", "D": "descriptive"}
+"""By a type's first letter; the official table averages over each, TP among the temporal ones."""
 _NULL = type(None)
 
 
@@ -23,6 +25,7 @@ def to_row(record: Record, number: int) -> dict[str, Any]:
         "video": f"{record.get('vidor') or video}.mp4",
         "clip_id": video,
         "question_type": record["type"],
+        "categories": {"kind": KINDS[record["type"][0]]},
         "question": record["question"],
         "options": [record[name] for name in OPTIONS],
         "answer": int(record["answer"]),

@@ -1,7 +1,8 @@
 """ReVSI: `3dlg-hcvc/ReVSI`, config `16_frame`, `32_frame` or `64_frame`.
 
-Its videos hold exactly the frames that a model is to see, so every row asks for as many. Records
-have no id that all files share; the record's number serves where there is none.
+Its videos hold exactly the frames that a model is to see, so every row asks for as many; the recipe names
+Qwen3-VL's rule for that (LLaVA-OneVision-2's is `native`). Records have no id that all files share; the record's
+number serves where there is none.
 """
 
 from __future__ import annotations
@@ -41,4 +42,5 @@ IMPORTER = Importer(
     prompt=prompts.revsi(),
     prompt_source="EvolvingLMMs-Lab/lmms-eval @75571cf, lmms_eval/tasks/revsi/utils.py, revsi_doc_to_text",
     max_tokens=16,
+    sampling={"rule": "hf"},  # Qwen3-VL's rule that takes an exact number of frames
 )

@@ -61,7 +61,7 @@ TEMPLATES: dict[str, Callable[[Values], str | tuple[str, ...]]] = {
     "lvbench_doc_to_text": _before_after(prompts.bracketed),
     "nextqa_doc_to_text_mc": _before_after(prompts.nextqa),
     "videoeval_pro_doc_to_text": _before_after(prompts.videoeval_pro),
-    "jumpscore_doc_to_text": _around,
+    "jumpscore_doc_to_text": _before_after(prompts.jumpscore),
     "mmvu_doc_to_text": lambda words: prompts.mmvu(),
 }
 """Upstream's function -> the template of what its task sets."""
@@ -80,6 +80,8 @@ def rendered(given: dict[str, Any]) -> dict[str, Any]:
         return {"value": [_text(prompts.mvbench_official(""), doc), f"({letter}) {doc['answer']}"]}
     if function == "vsibench_doc_to_text" and doc["question_type"] not in (*NUMBER_TYPES, *CHOICE_TYPES):
         raise ValueError(f"unknown question type {doc['question_type']!r}")
+    if function == "egoschema_doc_to_text" and "option" not in doc:
+        function = "mlvu_doc_to_text"  # without options the task's own words stand around the question
     found = TEMPLATES[function](given.get("kwargs") or {})
     return {"value": _text(found, doc) if isinstance(found, str) else [_text(part, doc) for part in found]}
 

@@ -32,13 +32,12 @@ def _options(situation: Situation) -> Mapping[str, Any] | None:
 def _apply(options: Mapping[str, Any]) -> None:
     from importlib import import_module
 
-    from vllm import ModelRegistry
     from vllm.v1.worker.encoder_cudagraph import EncoderCudaGraphManager
 
     from vidpipe.engine.vllm_plugin import graph_manager, sequential_videos
+    from vidpipe.engine.vllm_plugin.model_classes import replace_model_classes
 
-    for architecture, module in CLASSES.items():
-        ModelRegistry.register_model(architecture, import_module(module).REPLACED[architecture])
+    replace_model_classes({word: import_module(module).REPLACED[word] for word, module in CLASSES.items()})
     graph_manager.patch(EncoderCudaGraphManager)
     sequential_videos.patch()
 

@@ -60,7 +60,8 @@ def _apply(options: Mapping[str, Any]) -> None:
 def _active(worker: Any) -> bool:
     from vidpipe.engine.vllm_plugin.pruned_qwen3_vl_model import PrunedPositions
 
-    return isinstance(worker.model_runner.get_model(), PrunedPositions)
+    model = worker.model_runner.get_model()
+    return isinstance(model, PrunedPositions) and bool(vars(model)["is_multimodal_pruning_enabled"])
 
 
 REPAIR = Repair(
@@ -108,6 +109,7 @@ REPAIR = Repair(
         f"{_MODEL}._postprocess_video_embeds_evs": ("d3a9921b8806",),
         f"{_MODEL}.recompute_mrope_positions": ("e23b3a61bcb5",),
         f"{_MODEL}.embed_multimodal": ("b442ab58d908",),
+        f"{_MODEL}._process_video_input": ("d087c1a4f5cc",),
         "vllm.model_executor.models.qwen3_vl:Qwen3VLMultiModalProcessor.get_video_repl": ("3fa7d71150dd",),
         "vllm.v1.worker.gpu_model_runner:GPUModelRunner._gather_mm_embeddings": ("73b7e15ff2e0",),
         "vllm.v1.worker.gpu.model_states.mm_pruning:MultiModalPruner.recompute": ("a93792455364",),

@@ -14,6 +14,7 @@ from vllm.model_executor.models.qwen3_vl import Qwen3VLForConditionalGeneration
 from vllm.model_executor.models.qwen3_vl_moe import Qwen3VLMoeForConditionalGeneration
 from vllm.utils.gpu_sync_debug import gpu_sync_allowed
 
+from vidpipe.engine.vllm_plugin.encoder_batches import batches
 from vidpipe.engine.vllm_plugin.encoder_counters import counters
 from vidpipe.engine.vllm_plugin.pruned_positions import Item, initial_positions, write_pieces
 from vidpipe.engine.vllm_plugin.row_channels import CHANNELS, channels_of, piece_of
@@ -21,6 +22,30 @@ from vidpipe.engine.vllm_plugin.row_channels import CHANNELS, channels_of, piece
 
 class PrunedPositions:
     """Overrides for a class that is or descends from `Qwen3VLForConditionalGeneration`; stands before it."""
+
+    def __init__(self: Any, *, vllm_config: Any, prefix: str = "") -> None:
+        """Upstream's; and how many tokens the encoder takes at once."""
+        super().__init__(vllm_config=vllm_config, prefix=prefix)  # type: ignore[call-arg]
+        self.encoder_batch_tokens = vllm_config.scheduler_config.max_num_batched_tokens
+
+    def _process_video_input(self: Any, video_input: Any) -> tuple[Any, ...]:
+        """Embeddings of each video, before pruning; encoded in batches that memory was measured for."""
+        if not self.is_multimodal_pruning_enabled or video_input["type"] != "pixel_values_videos":
+            encoded: tuple[Any, ...] = super()._process_video_input(video_input)  # type: ignore[misc]
+            return encoded
+        grids, pixels = video_input["video_grid_thw"], video_input["pixel_values_videos"]
+        patches = grids.prod(-1).tolist()
+        merged = self.visual.spatial_merge_size**2
+        encoded = ()
+        for batch in batches([size // merged for size in patches], self.encoder_batch_tokens):
+            begin = sum(patches[: batch.start])
+            part = {
+                "type": "pixel_values_videos",
+                "pixel_values_videos": pixels[begin : begin + sum(patches[batch.start : batch.stop])],
+                "video_grid_thw": grids[batch.start : batch.stop],
+            }
+            encoded += super()._process_video_input(part)  # type: ignore[misc]
+        return encoded
 
     def get_mrope_input_positions(self: Any, input_tokens: list[int], mm_features: list[Any]) -> tuple[Any, int]:
         """Positions [3, tokens] int64 and their delta; both runners ask when a request enters.

@@ -90,30 +90,30 @@ class Rehearsal:
         self.truth = positions[:, keep].numpy()
         """[3, tokens] int64: where each row of the pruned prompt stands."""
 
-    def positions(self, cuts: Sequence[int] = (), *, cached: int = 0, always_asked: bool = True) -> Any:
-        """The positions [3, tokens - cached] that rows have when they are computed.
+    def positions(self, cuts: Sequence[int] = (), *, cached: int = 0, always_asked: bool = True) -> tuple[Any, int]:
+        """The positions [3, tokens - cached] that rows have when they are computed, and that of the first answer token.
 
         Args:
             cuts: Where prefill chunks end, besides the end of the prompt.
             cached: Tokens at the prompt's start that are in the prefix cache.
             always_asked: Whether the runner has positions recomputed for chunks without media too (V1: yes, V2: no).
         """
-        positions = self.model.get_mrope_input_positions(self.ids, self.features)[0]
+        positions, delta = self.model.get_mrope_input_positions(self.ids, self.features)
         used = []
         for begin, end in zip([cached, *cuts], [*cuts, len(self.ids)], strict=True):
             gathered = [rows for rows in (self._window(i, begin, end) for i in range(len(self.rows))) if len(rows)]
             if gathered or always_asked:
-                positions = self.model.recompute_mrope_positions(self.ids, gathered, positions, begin)[1]
+                _, positions, delta = self.model.recompute_mrope_positions(self.ids, gathered, positions, begin)
             used.append(positions[:, begin:end].clone())
-        return torch.cat(used, dim=1).numpy()
+        return torch.cat(used, dim=1).numpy(), len(self.ids) + delta
 
     def is_right(self, cuts: Sequence[int] = (), *, cached: int = 0, always_asked: bool = True) -> bool:
-        """Whether every row has its true position; False too where the class raises, as upstream's does."""
+        """Whether all rows and the answer have their true positions; False too where the class raises."""
         try:
-            used = self.positions(cuts, cached=cached, always_asked=always_asked)
+            used, following = self.positions(cuts, cached=cached, always_asked=always_asked)
         except (IndexError, RuntimeError, ValueError):
             return False
-        return bool(np.array_equal(used, self.truth[:, cached:]))
+        return bool(np.array_equal(used, self.truth[:, cached:]) and following == self.truth.max() + 1)
 
     def _rows(self, clip: Clip, dtype: Any) -> Any:
         rows: Any = self.model._create_final_video_embeddings(
