@@ -121,25 +121,28 @@ def test_plan_tells_the_run_before_it_starts(make_run: Make, make_clip: Callable
         {"id": "bad", "video": "a.mp4"},
         {"id": "none", "video": "none.mp4", "question": "?"},
         {"id": "long", "video": "long.mp4", "question": "?"},
+        {"id": "words", "video": "b.mp4", "question": "red " * 40},
     ]
     make_clip("long.mp4", frames=240)
     recipe = make_run(rows, script={"max_model_len": 40})
     result = vidpipe("plan", recipe, "--json", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     found = PlanDocument.model_validate_json(result.stdout)
-    assert (found.rows, found.bad_rows, found.clips, found.unknown_clips) == (9, 1, 4, 0)
+    assert (found.rows, found.bad_rows, found.clips, found.unknown_clips) == (10, 1, 4, 0)
     assert found.frames == 6 + 6 + 60 and found.vision_tokens == 12 + 12 + 120
-    assert found.prompt_vision_tokens == 6 * 12 + 120 and found.context == 40 and found.kept_tokens == 12 + 12 + 120
-    assert [(row.id, row.vision_tokens) for row in found.over_long] == [("long", 120)]
+    assert found.prompt_vision_tokens == 7 * 12 + 120 and found.context == 40 and found.kept_tokens == 12 + 12 + 120
+    long, words = sorted(found.over_long, key=lambda row: row.id)
+    assert (long.id, long.vision_tokens, long.text_tokens) == ("long", 120, 0)
+    assert (words.id, words.vision_tokens) == ("words", 12) and 28 <= words.text_tokens <= 160
     assert [(group.kind, group.clips, group.rows) for group in found.unreadable] == [("not_found", 1, 1)]
-    assert found.shards == len(found.rows_per_shard) == 1 and sum(found.rows_per_shard) == 9
+    assert found.shards == len(found.rows_per_shard) == 1 and sum(found.rows_per_shard) == 10
     assert found.media_bytes_per_clip > 60 * 64 * 48 * 3
     words = vidpipe("plan", recipe, cwd=tmp_path).stdout
-    assert "9 rows on 4 clips" in words and "not_found" in words and "context of 40 tokens: long" in words
+    assert "10 rows on 4 clips" in words and "not_found" in words and "context of 40 tokens: words, long" in words
     assert not (tmp_path / "runs").exists(), "planning makes no run directory"
     pruned = vidpipe("plan", recipe, "--set", "pruning.method=evs", "--set", "pruning.rate=0.75", cwd=tmp_path)
     assert "144 vision tokens, of which pruning keeps 38 (" in pruned.stdout
-    assert "longer than the context" not in pruned.stdout
+    assert "1 rows are longer than the context of 40 tokens: words\n" in pruned.stdout
 
 
 def test_a_folder_of_clips_and_a_question(make_run: Make, tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def test_one_compiles_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_reports_of_encoders_are_summed() -> None:
-    graphs = {"budgets": [[64, 4, 32]], "hits": 3, "captured_tokens": 100, "used_tokens": 90, "padded_share": 0.1}
+    graphs = {"graphs": [[64, 4, 32]], "hits": 3, "captured_tokens": 100, "used_tokens": 90, "padded_share": 0.1}
     first = {"graphs": graphs, "pruning": {"kept_tokens": 5}}
     second = {"graphs": {**graphs, "hits": 1, "used_tokens": 40}, "pruning": {"kept_tokens": 7}}
     found = together([first, second])

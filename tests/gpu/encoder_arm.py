@@ -258,7 +258,7 @@ def _start(
     items = [item_of(shape, size, processor) for load in loads.values() for size in load.sizes]
     if arm.graphs in ("auto", "on"):
         memory = encoder_memory(checkpoint.config, MEMORY_LIMIT_BYTES)
-        proposal = propose(items, call_tokens=BATCHED_TOKENS, memory=memory, always=arm.graphs == "on")
+        proposal = propose(items, step_tokens=BATCHED_TOKENS, memory=memory, always=arm.graphs == "on")
         graphs = proposal.graphs if proposal.graphs.graphs else None
         engine.start(WantedGraphs(graphs, arm.graphs == "on" or not _cuda()) if graphs else None)
         return engine, dataclasses.asdict(proposal)

@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 from vidpipe.engine import vllm_environment
 from vidpipe.errors import CapabilityError, MediaError
 from vidpipe.job import encoder_possible
-from vidpipe.job.encoder_plan import store_graphs, stored_graphs
+from vidpipe.job.encoder_plan import STEP_TOKENS, store_graphs, stored_graphs
 from vidpipe.job.encoder_possible import refuse_graphs, why_no_graphs_here
 from vidpipe.job.encoder_report import sentences
 from vidpipe.job.forecast import forecast
@@ -42,6 +42,7 @@ def run_dir(tmp_path: Path) -> RunDir:
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder_possible, "_is_cpu_build", lambda: False)
+    monkeypatch.setattr(encoder_possible, "AUTO_IS_PROVEN", True)
 
 
 @pytest.mark.usefixtures("gpu")
@@ -50,7 +51,7 @@ def test_the_first_process_decides_for_all(run_dir: RunDir) -> None:
     store_graphs(run_dir, ahead, [outlook(VIDEO), MediaError("corrupt", "x"), outlook(VIDEO, VIDEO)])
     wanted = stored_graphs(run_dir, ahead)
     assert wanted is not None and not wanted.always
-    assert wanted.graphs.graphs[0].tokens == VIDEO.tokens and wanted.graphs.eager_tokens == 2048
+    assert wanted.graphs.graphs[0].tokens == VIDEO.tokens and wanted.graphs.eager_tokens == STEP_TOKENS + VIDEO.tokens
     store_graphs(run_dir, ahead, [outlook(EncoderItem(1000, 4, 1000))])
     assert stored_graphs(run_dir, ahead) == wanted
 
@@ -82,8 +83,15 @@ def test_a_run_says_why_it_has_none(run_dir: RunDir, monkeypatch: pytest.MonkeyP
 
 def test_where_no_engine_is_installed_another_machine_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vllm_environment, "DISTRIBUTIONS", ())
-    ahead = prospect()
+    ahead = prospect("engine.encoder_graphs=on")
     assert why_no_graphs_here(ahead.recipe, ahead.demands.architectures) is None
+
+
+def test_auto_waits_for_a_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoder_possible, "_is_cpu_build", lambda: False)
+    for asked, taken in (("auto", False), ("on", True)):
+        ahead = prospect(f"engine.encoder_graphs={asked}")
+        assert (why_no_graphs_here(ahead.recipe, ahead.demands.architectures) is None) is taken
 
 
 def test_the_plan_proposes_budgets() -> None:

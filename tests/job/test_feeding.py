@@ -15,6 +15,7 @@ import pytest
 from tests.job.test_run import Watcher, rows_of
 from vidpipe.engine.fake import FakeEngine, FakePreparer
 from vidpipe.engine.interface import EngineInput, Prepared, Request
+from vidpipe.errors import CapabilityError
 from vidpipe.job.budget import ByteBudget
 from vidpipe.job.prepare import ClipReader, PreparedClip
 from vidpipe.job.prospect import look_ahead
@@ -113,6 +114,24 @@ def test_a_starved_engine_gets_more_workers(make_run: Make, monkeypatch: pytest.
     grown = go(make_run(windows(32)), Slow).feed
     assert fixed is not None and fixed.workers == 1
     assert grown is not None and grown.workers == 4, "begun with 3 of 5 cores, one is the engine's"
+
+
+class Unable(FakePreparer):
+    """One that no worker can make ready."""
+
+    def warm_up(self) -> None:
+        raise CapabilityError("checkpoint x has no chat template; use an instruction-tuned one.")
+
+
+def test_a_checkpoint_that_workers_cannot_prepare_for_costs_no_row(
+    make_run: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeEngine, "preparer", Unable())
+    recipe = make_run(feed={"workers": 1})
+    with pytest.raises(CapabilityError, match="chat template"):
+        go(recipe, ClipReader)
+    monkeypatch.undo()
+    assert go(recipe, ClipReader).summary.statuses == {"ok": 8}, "nothing was recorded"
 
 
 def test_the_last_shard_is_split_into_clips(make_run: Make) -> None:

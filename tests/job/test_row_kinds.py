@@ -14,11 +14,13 @@ from PIL import Image as Picture
 
 from tests.conftest import vidpipe
 from tests.job.test_run import go, rows_of
-from vidpipe.engine.interface import Video
+from vidpipe.engine.fake import FakePreparer
+from vidpipe.engine.interface import EngineInput, Request, Video
 from vidpipe.errors import CapabilityError
 from vidpipe.job.forecast import forecast
 from vidpipe.job.prospect import look_ahead
 from vidpipe.recipe.load import load_recipe
+from vidpipe.recipe.schema import Generation
 
 Make = Callable[..., Path]
 
@@ -268,3 +270,9 @@ def test_sets_and_styles_reach_the_output(make_run: Make) -> None:
         ("s", "2", None), ("s", "1", None), ("s", "2", "bad_value"),
     ]  # fmt: skip
     assert found["1"]["option_style"] == "paren"
+
+
+def test_rows_of_text_only_are_no_clip_of_several() -> None:
+    asked = [Request(name, ({"role": "user", "content": "Hi"},), Generation()) for name in ("a", "b")]
+    clips = [made.clip for made in FakePreparer().prepare(asked, []).inputs if isinstance(made, EngineInput)]
+    assert clips == ["a", "b"], "several engines share them out"

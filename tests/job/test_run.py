@@ -23,7 +23,7 @@ from vidpipe.engine.interface import Prepared, Request
 from vidpipe.errors import CapabilityError, EngineError, ManifestError, RecipeError
 from vidpipe.job.budget import Place
 from vidpipe.job.decoders import Decoders
-from vidpipe.job.prepare import ClipReader, PreparedClip
+from vidpipe.job.prepare import ClipReader, Outlook, PreparedClip
 from vidpipe.job.prospect import look_ahead
 from vidpipe.job.run import RunResult, run
 from vidpipe.job.work import ClipInputs
@@ -139,6 +139,26 @@ def test_a_decoder_that_crashes_or_hangs_costs_its_clip(make_run: Make, make_cli
     found = rows_of(run(prospect, prospect.loaded.folder / "run", Watcher()))
     assert [found[f"r{i}"]["error_kind"] for i in range(5)] == [None, "corrupt", None, "timeout", None]
     assert "SIGSEGV" in found["r1"]["error"] and "media.decode_timeout_s" in found["r3"]["error"]
+
+
+class Faulty(ClipReader):
+    """Has a bug that shows with clips of a certain name."""
+
+    def look(self, clip: Clip) -> Outlook:
+        if clip.name == "odd.mp4":
+            raise ZeroDivisionError("of ours")
+        return super().look(clip)
+
+
+def test_a_fault_of_ours_costs_its_clip(make_run: Make, make_clip: Make) -> None:
+    make_clip("odd.mp4")
+    rows = [{"id": video, "video": video, "question": "?"} for video in ("a.mp4", "odd.mp4", "b.mp4")]
+    prospect = look_ahead(load_recipe(make_run(rows), []))
+    fields = {field.name: getattr(prospect.reader, field.name) for field in dataclasses.fields(ClipReader)}
+    prospect = dataclasses.replace(prospect, reader=Faulty(**fields))
+    found = rows_of(run(prospect, prospect.loaded.folder / "run", Watcher()))
+    assert [row["error_kind"] for row in found.values()] == [None, "corrupt", None]
+    assert "ZeroDivisionError" in found["odd.mp4"]["error"]
 
 
 def test_clips_of_an_allowed_scheme_are_fetched(make_run: Make, tmp_path: Path) -> None:

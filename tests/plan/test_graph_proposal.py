@@ -44,7 +44,7 @@ def test_memory_is_near_what_was_measured() -> None:
 
 @pytest.mark.parametrize("always", [False, True])
 def test_a_mixed_workload_is_padded_little(always: bool) -> None:
-    found = propose(mixed(300), call_tokens=CALL_TOKENS, memory=MEMORY, always=always)
+    found = propose(mixed(300), step_tokens=CALL_TOKENS, memory=MEMORY, always=always)
     assert len(found.graphs.graphs) <= 16 and found.memory_bytes <= MEMORY.limit_bytes
     assert found.padding.share <= 0.10 < found.default_padding.share
     assert found.padding.captured_tokens > 0
@@ -52,7 +52,7 @@ def test_a_mixed_workload_is_padded_little(always: bool) -> None:
 
 def test_other_videos_than_the_planned_ones_are_padded_little_too() -> None:
     planned, seen = mixed(300), mixed(300, seed=1)
-    found = propose(planned, call_tokens=CALL_TOKENS, memory=MEMORY, always=True)
+    found = propose(planned, step_tokens=CALL_TOKENS, memory=MEMORY, always=True)
     costs = token_costs([graph.tokens for graph in found.graphs.graphs], always=True)
     computed = asked = 0
     for call in expected_calls(seen, CALL_TOKENS):
@@ -63,10 +63,10 @@ def test_other_videos_than_the_planned_ones_are_padded_little_too() -> None:
 
 
 def test_graphs_for_lone_short_clips_none_for_long_ones() -> None:
-    short = propose([SHORT] * 50, call_tokens=CALL_TOKENS, memory=MEMORY)
+    short = propose([SHORT] * 50, step_tokens=CALL_TOKENS, memory=MEMORY)
     assert short.graphs.graphs[0].tokens == SHORT.tokens and short.padding.share == 0
-    assert propose([LONG] * 50, call_tokens=CALL_TOKENS, memory=MEMORY).graphs.graphs == ()
-    wanted = propose([LONG] * 50, call_tokens=CALL_TOKENS, memory=MEMORY, always=True)
+    assert propose([LONG] * 50, step_tokens=CALL_TOKENS, memory=MEMORY).graphs.graphs == ()
+    wanted = propose([LONG] * 50, step_tokens=CALL_TOKENS, memory=MEMORY, always=True)
     assert [graph.tokens for graph in wanted.graphs.graphs] == [LONG.tokens]
 
 
@@ -79,7 +79,7 @@ def test_graphs_for_lone_short_clips_none_for_long_ones() -> None:
 )
 def test_no_batch_of_the_plan_is_above_a_limit(items: list[EncoderItem], always: bool) -> None:
     """The packer's overrun cannot happen: whatever tokens and items let together, sequences let too."""
-    found = propose(items, call_tokens=4096, memory=MEMORY, always=always)
+    found = propose(items, step_tokens=4096, memory=MEMORY, always=always)
     assert found.memory_bytes <= MEMORY.limit_bytes
     graphs = found.graphs
     for graph in graphs.graphs:
@@ -94,7 +94,7 @@ def test_no_batch_of_the_plan_is_above_a_limit(items: list[EncoderItem], always:
 
 
 def test_nothing_planned_nothing_captured() -> None:
-    found = propose([], call_tokens=4096, memory=MEMORY)
+    found = propose([], step_tokens=4096, memory=MEMORY)
     assert found.graphs.graphs == () and found.memory_bytes == 0 and found.padding.share == 0
     assert graphs_for([], [], 4096).max_items == 0
 

@@ -174,7 +174,7 @@ def test_rows_and_answers_are_those_without_graphs(live: Live) -> None:
     assert graphs["hits"] + graphs["misses"] == len(SIZES) and graphs["overruns"] == 0
     assert graphs["hits"] >= 3
     asked = sum(item.tokens for item in live.items)
-    assert graphs["used_tokens"] + graphs["eager_tokens"] == asked
+    assert graphs["used_tokens"] + graphs["missed_tokens"] == asked
     assert graphs["captured_tokens"] > graphs["used_tokens"] > 0
     assert graphs["padded_share"] == pytest.approx(1 - graphs["used_tokens"] / graphs["captured_tokens"])
     assert graphs["encoder_s"] > 0

@@ -102,7 +102,9 @@ class OverLongDocument(Document):
     id: str
     """Id of the row."""
     vision_tokens: int
-    """Tokens of its clip alone, after pruning."""
+    """Tokens of its clip, after pruning."""
+    text_tokens: int
+    """Tokens of its texts; 0 if the clip alone is too much."""
 
 
 class GraphDocument(Document):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,7 +40,7 @@ def plan(
             prompt_vision_tokens=found.prompt_vision_tokens,
             unknown_clips=found.unknown_clips,
             context=found.context,
-            over_long=[OverLongDocument(id=i, vision_tokens=tokens) for i, tokens in found.over_long.items()],
+            over_long=[OverLongDocument(id=i, **asdict(tokens)) for i, tokens in found.over_long.items()],
             unreadable=[
                 UnreadableDocument(kind=kind, clips=group.clips, rows=group.rows, example=group.example)
                 for kind, group in found.unreadable.items()

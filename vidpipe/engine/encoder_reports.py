@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-SAME_IN_ALL = ("budgets", "max_items")
+SAME_IN_ALL = ("graphs", "max_items", "eager_tokens")
 OF_THE_FIRST = ("timings",)
 """Each engine measures for itself; that of one stands for all."""
 

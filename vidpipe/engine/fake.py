@@ -82,7 +82,7 @@ class FakePreparer:
         prompts = [json.dumps(request.messages).encode() for request in requests]
         clip = " ".join(identities)
         inputs = (
-            EngineInput(request.id, request.generation, len(prompt), (prompt, pixels), clip=clip)
+            EngineInput(request.id, request.generation, len(prompt), (prompt, pixels), clip=clip or request.id)
             for request, prompt in zip(requests, prompts, strict=True)
         )
         return Prepared(tuple(inputs), sum(medium.nbytes for medium in pixels))

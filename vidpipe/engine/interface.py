@@ -108,7 +108,7 @@ class EngineInput:
     vision_token_ids: tuple[int, ...] = ()
     """The tokens that stand for vision in the expanded prompt; none without media."""
     clip: str = ""
-    """Equal for rows that share media; of several engines one is to get them all."""
+    """Equal for rows that share media, the row's id without media; of several engines one is to get them all."""
 
 
 @dataclass(frozen=True)

@@ -54,12 +54,17 @@ def scratch() -> Iterator[None]:
     A folder that the user has named in `ONLINE_CODEC_CACHE_DIR` is used and left alone.
     """
     os.environ["PATH"] = _path()
-    folder = os.environ.setdefault(CACHE_VARIABLE, _own_folder())
+    if CACHE_VARIABLE in os.environ:
+        yield
+        return
+    folder = Path(_own_folder())
+    folder.mkdir(mode=0o700, exist_ok=True)
+    os.environ[CACHE_VARIABLE] = str(folder)
     try:
         yield
     finally:
-        if folder == _own_folder():
-            shutil.rmtree(folder, ignore_errors=True)
+        del os.environ[CACHE_VARIABLE]
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @lru_cache

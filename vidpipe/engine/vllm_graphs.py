@@ -97,8 +97,7 @@ def report(llm_engine: Any, wanted: WantedGraphs | None, pruning: bool, timings:
         return {"graphs": None, "pruning": pruned if pruning else None}
     captured, used = counted["captured_tokens"], counted["used_tokens"]
     graphs = {
-        "budgets": [[graph.tokens, graph.sequences, graph.patches_per_sequence] for graph in wanted.graphs.graphs],
-        "max_items": wanted.graphs.max_items,
+        **wanted.graphs.as_json(),
         **counted,
         "padded_share": 1 - used / captured if captured else None,
         "timings": timings,

@@ -108,7 +108,7 @@ class Renderer:
                     if request.media and isinstance(request.media[0], CodecVideo):
                         payload, canvases = vllm_codec.with_true_times(request.media[0], payload, self._tokenizer)
                     first = first or (ids, payload)
-                inputs.append(self._input(request, payload, " ".join(identities)))
+                inputs.append(self._input(request, payload, " ".join(identities) or request.id))
             except RowError as error:
                 inputs.append(error)
         return Prepared(tuple(inputs), 0 if first is None else _media_bytes(first[1]), canvases)

@@ -9,6 +9,9 @@ from vidpipe.engine.vllm_plugin.encoder_graphs import CLASSES
 from vidpipe.errors import CapabilityError, EngineError
 from vidpipe.recipe.schema import Recipe
 
+AUTO_IS_PROVEN = False
+"""Whether graphs have been measured on a GPU, so that runs may have them without asking for them."""
+
 
 def why_no_graphs(recipe: Recipe, architectures: Sequence[str]) -> str | None:
     """Why the run has no encoder graphs, on whatever machine; None if it may have some.
@@ -34,7 +37,13 @@ def why_no_graphs(recipe: Recipe, architectures: Sequence[str]) -> str | None:
 def why_no_graphs_here(recipe: Recipe, architectures: Sequence[str]) -> str | None:
     """The same on this machine."""
     reason = why_no_graphs(recipe, architectures)
-    return reason or ("vLLM's CPU build, which is installed here, has none" if _is_cpu_build() else None)
+    if reason is not None:
+        return reason
+    if _is_cpu_build():
+        return "vLLM's CPU build, which is installed here, has none"
+    if recipe.engine.encoder_graphs == "auto" and not AUTO_IS_PROVEN:
+        return "auto takes none before tests/gpu/encoder.py has run on a GPU; `on` takes them"
+    return None
 
 
 def refuse_graphs(recipe: Recipe, reason: str | None) -> None:

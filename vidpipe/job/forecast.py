@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from vidpipe.engine.text_tokens import TextTokens
 from vidpipe.errors import MediaError
 from vidpipe.job.budget import ByteBudget
 from vidpipe.job.decoders import Decoders, default_workers
@@ -27,6 +28,16 @@ class Unreadable:
     rows: int = 0
 
 
+@dataclass(frozen=True)
+class OverLong:
+    """A row whose prompt does not fit into the context."""
+
+    vision_tokens: int
+    """Those that would stand in the prompt."""
+    text_tokens: int
+    """Of its texts; 0 if the vision tokens alone are too many."""
+
+
 @dataclass
 class Forecast:
     """See `vidpipe plan --json` (`cli.documents.PlanDocument`) for what the fields mean."""
@@ -41,8 +52,8 @@ class Forecast:
     prompt_vision_tokens: int = 0
     unknown_clips: int = 0
     media_bytes_per_clip: int = 0
-    over_long: dict[str, int] = field(default_factory=dict)
-    """Vision tokens by row id."""
+    over_long: dict[str, OverLong] = field(default_factory=dict)
+    """By row id."""
     unreadable: dict[str, Unreadable] = field(default_factory=dict)
     rows_per_shard: list[int] = field(default_factory=list)
     graphs: Proposal | None = None
@@ -62,6 +73,7 @@ def forecast(prospect: Prospect) -> Forecast:
     with Decoders(prospect.reader, default_workers(prospect.recipe), ByteBudget(1)) as decoders:
         outlooks = look_at(plan.clips, decoders)
     context = context_of(prospect.recipe.engine.args, prospect.checkpoint.config)
+    texts = TextTokens(prospect.checkpoint.location)
     found = Forecast(len(prospect.manifest.rows), len(plan.bad_rows), len(plan.clips), context)
     for clip, outlook in zip(plan.clips, outlooks, strict=True):
         if isinstance(outlook, MediaError):
@@ -76,7 +88,11 @@ def forecast(prospect: Prospect) -> Forecast:
         found.prompt_vision_tokens += outlook.kept_tokens * len(clip.rows)
         found.media_bytes_per_clip = max(found.media_bytes_per_clip, outlook.media_bytes)
         if context is not None and _is_over_long(outlook, context, pruned=prospect.recipe.pruning is not None):
-            found.over_long |= {planned.row.id: outlook.kept_tokens for planned in clip.rows}
+            found.over_long |= {planned.row.id: OverLong(outlook.kept_tokens, 0) for planned in clip.rows}
+        elif context is not None:
+            room = context - 1 - outlook.kept_tokens
+            counts = {planned.row.id: texts.at_least(planned.messages, room) for planned in clip.rows}
+            found.over_long |= {i: OverLong(outlook.kept_tokens, count) for i, count in counts.items() if count > room}
     recipe, architectures = prospect.recipe, prospect.demands.architectures
     if why_no_graphs(recipe, architectures) is None:
         found.graphs = proposal_for(prospect, outlooks)

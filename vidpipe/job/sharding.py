@@ -17,6 +17,7 @@ from vidpipe.plan.clips import Clip, Plan
 from vidpipe.plan.cost import cut, shard_count, working_order
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.shards import Shards, add_shards, read_shards, write_order
+from vidpipe.video.channel import JobFailedError
 
 
 def stored_shards(prospect: Prospect, run_dir: RunDir, decoders: Decoders, limit: int | None) -> Shards:
@@ -78,6 +79,8 @@ def look_at(clips: Sequence[Clip], decoders: Decoders) -> list[Outlook | MediaEr
             return decoders.look(clip)
         except MediaError as error:
             return error
+        except JobFailedError as error:  # a fault of ours must cost this clip, not a run of a million
+            return MediaError("corrupt", f"{clip.name}: its header cannot be looked at: {error}")
 
     with ThreadPoolExecutor(decoders.workers) as threads:
         return list(threads.map(look, clips))

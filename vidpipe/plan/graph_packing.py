@@ -13,8 +13,9 @@ frames (ERNIE), windows of frames (LLaVA-OneVision-2).
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 MOST_ITEMS = 64
 """Items of a call that are divided together; the work grows with the square of it."""
@@ -51,6 +52,15 @@ class Graphs:
     """Items in one replay."""
     eager_tokens: int
     """Tokens that may run together without a graph (memory); a larger item passes alone."""
+
+    def as_json(self) -> dict[str, Any]:
+        """For `from_json`, in another process."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Graphs:
+        """The graphs that `as_json` was made of."""
+        return cls(tuple(Graph(**graph) for graph in values["graphs"]), values["max_items"], values["eager_tokens"])
 
 
 @dataclass(frozen=True)

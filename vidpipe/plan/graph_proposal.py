@@ -111,7 +111,7 @@ def expected_calls(items: Sequence[EncoderItem], call_tokens: int) -> list[list[
 def propose(
     items: Sequence[EncoderItem],
     *,
-    call_tokens: int,
+    step_tokens: int,
     memory: Memory,
     always: bool = False,
     most: int = MOST_BUDGETS,
@@ -120,16 +120,17 @@ def propose(
 
     Args:
         items: The plan's videos in working order.
-        call_tokens: Tokens that the engine encodes in one step.
+        step_tokens: Prompt tokens that the engine takes in one step; the last video of a step may reach beyond it.
         memory: What graphs take and may take.
         always: Whether graphs are wanted wherever they fit without much padding, instead of where they save time.
         most: Number of graphs allowed.
     """
     if not items:
-        return Proposal(Graphs((), 0, call_tokens), 0, Padding(0, 0, 0), Padding(0, 0, 0))
+        return Proposal(Graphs((), 0, step_tokens), 0, Padding(0, 0, 0), Padding(0, 0, 0))
+    largest = max(item.tokens for item in items)
+    call_tokens = max(step_tokens, largest)
     calls = expected_calls(items, call_tokens)
     lists = {(), _default_budgets(call_tokens, most, memory)}
-    largest = max(item.tokens for item in items)
     for cap in {largest, *(call_tokens // n for n in FILLINGS), LAUNCH_TOKENS}:
         lists.add(_fitted(_greedy_sums(calls, cap), most, memory, calls, always))
     best = min(lists, key=lambda budgets: _score(budgets, items, calls, call_tokens, memory, always))
@@ -137,7 +138,7 @@ def propose(
         sums = _sums(best, items, calls, call_tokens, always)
         again = _fitted(sums, most, memory, calls, always)
         best = min(best, again, key=lambda budgets: _score(budgets, items, calls, call_tokens, memory, always))
-    graphs = graphs_for(best, items, call_tokens)
+    graphs = graphs_for(best, items, step_tokens + largest)
     return Proposal(
         graphs, memory.bytes_of(best), _padding(graphs, calls, always), default_padding(items, calls, call_tokens)
     )

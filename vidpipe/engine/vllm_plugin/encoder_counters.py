@@ -28,7 +28,7 @@ class Counters:
     """Tokens that replays computed."""
     used_tokens: int = 0
     """Of those, tokens that were asked for."""
-    eager_tokens: int = 0
+    missed_tokens: int = 0
     """Tokens of the misses."""
     unpruned_tokens: int = 0
     """Tokens that came to pruning; a clip encoded twice counts twice."""

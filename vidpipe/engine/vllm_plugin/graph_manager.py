@@ -67,7 +67,7 @@ def _divided(manager: Any, run: graph_run.GraphRun, mm_kwargs: dict[str, Any]) -
             output = manager.model.encoder_eager_forward(chosen)
             manager.graph_misses += len(indices)
             counters.misses += len(indices)
-            counters.eager_tokens += part.tokens
+            counters.missed_tokens += part.tokens
         else:
             output = manager._run_budget_graph(chosen, run.graphs.graphs[part.graph].tokens, axis_keys=axis_keys)
         manager.model.postprocess_encoder_output(
@@ -91,7 +91,7 @@ def _guarded(upstream: Any) -> Any:
             self.graph_misses += count
             counters.misses += count
             counters.overruns += count
-            counters.eager_tokens += tokens
+            counters.missed_tokens += tokens
             return self.model.encoder_eager_forward(mm_kwargs, path=path)
         output = upstream(self, mm_kwargs, token_budget, path, axis_keys)
         counters.hits += count

@@ -61,9 +61,7 @@ def required() -> GraphRun:
 
 
 def _made(options: Mapping[str, Any]) -> GraphRun:
-    graphs = Graphs(
-        tuple(Graph(*numbers) for numbers in options["graphs"]), options["max_items"], options["eager_tokens"]
-    )
+    graphs = Graphs.from_json(options)
     return GraphRun(graphs, token_costs([graph.tokens for graph in graphs.graphs], always=options["always"]))
 
 
@@ -74,12 +72,7 @@ def options_for(graphs: Graphs, *, always: bool) -> dict[str, Any]:
         graphs: Of the plan.
         always: Whether graphs are wanted wherever they fit, instead of where they save time.
     """
-    return {
-        "graphs": [[graph.tokens, graph.sequences, graph.patches_per_sequence] for graph in graphs.graphs],
-        "max_items": graphs.max_items,
-        "eager_tokens": graphs.eager_tokens,
-        "always": always,
-    }
+    return {**graphs.as_json(), "always": always}
 
 
 def takes(graph: Graph, items: Sequence[EncoderItem], max_items: int) -> bool:
