@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-# Before anything imports torch, which reads it once: vLLM's CPU build with a thread for every core is several times slower
-# where cores are few and shared.
+# Before anything imports torch, which reads it once: with a thread for every core vLLM's CPU build is several times
+# slower where cores are few and shared.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # In CI the same examples every time, so that a red run is a change's fault; elsewhere new ones.
 settings.register_profile("ci", derandomize=True)
