@@ -212,7 +212,7 @@ def test_rows_of_every_kind_in_one_run(checkpoint: Path, processor: dict[str, An
         *((name, [s for f in (results[name]["frames"], *results[name]["more_frames"]) for s in video(f)])
           for name in ("two", "same")),
         ("images", [s for size in ("large.png", "small.png") for s in (
-            Span(start, 1), Span(rules.word, rules.layout(*pictures[size], processor).vision_tokens), Span(end, 1))]),
+            Span(start, 1), Span(rules.vision_word, rules.layout(*pictures[size], processor).vision_tokens), Span(end, 1))]),
     ):  # fmt: skip
         head, tail = "<|im_start|>user\n", f"{QUESTIONS[0]}<|im_end|>\n<|im_start|>assistant\n"
         said = [*tokenizer.encode(head), *ids_of(spans), *tokenizer.encode(tail)]
