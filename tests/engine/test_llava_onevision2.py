@@ -168,7 +168,6 @@ def test_what_cannot_work_is_refused(checkpoint: Path) -> None:
 
 def test_rows_of_every_kind_in_one_run(checkpoint: Path, processor: dict[str, Any], tmp_path: Path) -> None:
     from PIL import Image
-    from transformers import PreTrainedTokenizerFast
 
     pictures = {"small.png": (60, 90), "large.png": (300, 200)}
     for name, (width, height) in pictures.items():
@@ -192,6 +191,8 @@ def test_rows_of_every_kind_in_one_run(checkpoint: Path, processor: dict[str, An
     assert mixed["error_kind"] == "bad_value" and "rows of their own" in mixed["error"]
     assert {row["error"] for row in results.values()} == {None}
 
+    from transformers import PreTrainedTokenizerFast  # only now: the engine must have prepared for it
+
     tokenizer = PreTrainedTokenizerFast.from_pretrained(checkpoint)
     sampling = FAMILY.complete(Sampling(max_pixels=20_000), processor)
     rules = FAMILY.abilities.images
@@ -212,7 +213,9 @@ def test_rows_of_every_kind_in_one_run(checkpoint: Path, processor: dict[str, An
         *((name, [s for f in (results[name]["frames"], *results[name]["more_frames"]) for s in video(f)])
           for name in ("two", "same")),
         ("images", [s for size in ("large.png", "small.png") for s in (
-            Span(start, 1), Span(rules.vision_word, rules.layout(*pictures[size], processor).vision_tokens), Span(end, 1))]),
+            Span(start, 1),
+            Span(rules.vision_word, rules.layout(*pictures[size], processor).vision_tokens),
+            Span(end, 1))]),
     ):  # fmt: skip
         head, tail = "<|im_start|>user\n", f"{QUESTIONS[0]}<|im_end|>\n<|im_start|>assistant\n"
         said = [*tokenizer.encode(head), *ids_of(spans), *tokenizer.encode(tail)]
