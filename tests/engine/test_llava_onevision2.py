@@ -168,7 +168,6 @@ def test_what_cannot_work_is_refused(checkpoint: Path) -> None:
 
 def test_rows_of_every_kind_in_one_run(checkpoint: Path, processor: dict[str, Any], tmp_path: Path) -> None:
     from PIL import Image
-    from transformers import PreTrainedTokenizerFast
 
     pictures = {"small.png": (60, 90), "large.png": (300, 200)}
     for name, (width, height) in pictures.items():
@@ -191,6 +190,8 @@ def test_rows_of_every_kind_in_one_run(checkpoint: Path, processor: dict[str, An
     mixed = results.pop("mixed")
     assert mixed["error_kind"] == "bad_value" and "rows of their own" in mixed["error"]
     assert {row["error"] for row in results.values()} == {None}
+
+    from transformers import PreTrainedTokenizerFast  # only now: the engine must have prepared for it
 
     tokenizer = PreTrainedTokenizerFast.from_pretrained(checkpoint)
     sampling = FAMILY.complete(Sampling(max_pixels=20_000), processor)
