@@ -18,7 +18,8 @@ from vidpipe.record.run_dir import RunDir
 from vidpipe.record.shard_writer import ShardWriter
 from vidpipe.record.shards import Shards
 
-LOOK_AGAIN_S = 0.5
+LOOK_AGAIN_S, LOOK_AGAIN_AT_MOST_S = 0.5, 4.0
+"""Between two looks for a free shard while there is none; doubled each time, for a thousand may be waiting."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class ShardFeed:
         self._held: dict[int, ShardWriter] = {}
         self._heart = Heart(self._record.lease_s)
         self._tasks: Iterator[Task] = iter(())
-        self._look_at = 0.0
+        self._look_at, self._look_again_s = 0.0, LOOK_AGAIN_S
 
     def next_task(self) -> Task | None:
         """The next clip to answer; None when there is nothing to take just now."""
@@ -76,8 +77,7 @@ class ShardFeed:
 
     @property
     def finished(self) -> bool:
-        """Whether every shard is done, by whomever."""
-        self._open -= self._run_dir.done_shards()
+        """Whether every shard is done, by whomever, as of the last look for a free one."""
         return not self._open
 
     def record(self, writer: ShardWriter, row: OutputRow, resolved: ResolvedRow | None) -> None:
@@ -125,8 +125,10 @@ class ShardFeed:
                 writer = ShardWriter(lease, self._shards.ids[shard], columns, self._run, self._record.sync_s)
                 self._held[shard] = writer
                 self._begin(writer)
+                self._look_again_s = LOOK_AGAIN_S
                 return True
-        self._look_at = time.monotonic() + LOOK_AGAIN_S
+        self._look_at = time.monotonic() + self._look_again_s
+        self._look_again_s = min(2 * self._look_again_s, LOOK_AGAIN_AT_MOST_S)
         return False
 
     def _begin(self, writer: ShardWriter) -> None:
@@ -156,4 +158,5 @@ class ShardFeed:
         if writer.whole and self.holds(writer):
             del self._held[writer.lease.shard]
             writer.publish()
+            self._open.discard(writer.lease.shard)  # whoever was first with it
             self._heart.drop(writer.lease)
