@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,23 @@ def test_length_and_times(engine: VllmEngine, tmp_path: Path) -> None:
     reply = drain(engine)["r"]
     assert reply.finish_reason == "length" and reply.tokens_out == 1
     assert reply.queue_s is not None and reply.engine_s is not None and 0 <= reply.engine_s < 60
+
+
+def test_answers_are_held_to_the_form_that_is_asked_for(engine: VllmEngine, tmp_path: Path) -> None:
+    clip, prepared = read_clip(write_clip(tmp_path / "clip.mp4"))
+    choice, digits = ["zebra crossing", "quagmire"], {"type": "string", "pattern": "^[0-9]{3}$"}
+    submit(
+        engine,
+        request("choice", clip, prepared, choice=choice, max_tokens=32),
+        request("regex", clip, prepared, regex="[x-z]{2}", max_tokens=32),
+        request("json", clip, prepared, json_schema=digits, max_tokens=32),
+        request("impossible", clip, prepared, json_schema={"type": "string", "pattern": "(?=a)b"}),
+    )
+    replies = drain(engine)
+    assert replies["choice"].text in choice
+    assert re.fullmatch("[x-z]{2}", replies["regex"].text or "")
+    assert re.fullmatch('"[0-9]{3}"', replies["json"].text or "")
+    assert replies.keys() == {"choice", "regex", "json"}, "what vLLM has no grammar for is refused, alone"
 
 
 def test_owned_arguments_are_refused() -> None:

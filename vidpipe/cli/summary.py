@@ -26,6 +26,8 @@ def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
         console.print(f"exact match (text equals answer): {summary.matches} of {summary.with_answer} rows")
     for kind, (count, message) in summary.errors.items():
         console.print(escape(f"{count} x {kind}, for example: {message}"))
+    for mark, (count, row_id) in summary.flags.items():
+        console.print(escape(f"{count} replies with {mark}, for example row {row_id}"), soft_wrap=True)
     if recipe.description:
         console.print(escape(recipe.description.strip()), soft_wrap=True)
     if result.feed is not None:

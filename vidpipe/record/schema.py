@@ -40,6 +40,7 @@ _FIELDS: list[tuple[str, pa.DataType]] = [
     ("prompt_sha", pa.string()),
     ("text", pa.string()),
     ("finish_reason", pa.string()),
+    ("reply", pa.struct([("flags", pa.list_(pa.string())), ("parse", pa.string())])),
     ("tokens_in", pa.int32()),
     ("tokens_out", pa.int32()),
     ("frames", _FRAMES),
