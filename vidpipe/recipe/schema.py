@@ -166,7 +166,8 @@ class Output(Section):
     """What counts as a good run."""
 
     tolerance: Tolerated | ToleranceByCause = 0
-    """Failed rows that still give exit code 0: a count, or a share below 1."""
+    """Failed rows that still give exit code 0: a count, or a share below 1. Where it is given, the run ends as soon as
+    more have failed; left out, every row gets its turn first."""
 
 
 class Media(Section):
