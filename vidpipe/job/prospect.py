@@ -75,7 +75,7 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
         CapabilityError: a combination of switches that cannot work, or rows that the family cannot take.
     """
     recipe, folder = loaded.recipe, loaded.folder
-    PromptTemplate(recipe.prompt, recipe.template)
+    template = PromptTemplate(recipe.prompt, recipe.template)
     checkpoint = read_checkpoint(recipe.model.path, folder)
     path = recipe.model.path
     family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)
@@ -84,6 +84,8 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
     family.complete(recipe.sampling, checkpoint.processor(family))
     manifest_path = folder / Path(recipe.manifest).expanduser()
     manifest = scan_manifest(manifest_path, recipe_has_prompt=(recipe.prompt or recipe.template) is not None)
+    if any(isinstance(row, Row) and row.text is None and row.messages is None for row in manifest.rows):
+        template.refuse_unknown_names(manifest.columns)
     refuse_impossible_rows(manifest.rows, recipe, family)
     if recipe.media_root is None:
         # Nobody named a root, so there is none to stay in; relative paths start beside the manifest.
