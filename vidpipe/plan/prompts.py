@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
-from jinja2 import StrictUndefined, Template, TemplateError, nodes
+from jinja2 import StrictUndefined, Template, nodes
 from jinja2.meta import find_undeclared_variables
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -40,7 +40,7 @@ class PromptTemplate:
         if source is not None:
             try:
                 self._template = _ENVIRONMENT.from_string(source)
-            except TemplateError as error:
+            except Exception as error:  # Python's own compiler has limits, too
                 raise RecipeError(f"prompt: not a Jinja2 template: {error}") from None
 
     def refuse_unknown_names(self, columns: Iterable[str]) -> None:
@@ -89,7 +89,7 @@ class PromptTemplate:
         options = lettered(row.options, row.option_style or "as_is")
         try:
             text: str = template.render(**{**row.values, "options": options})
-        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        except Exception as error:  # a template can call whatever its values have
             raise RowError("bad_value", f"row {row.id!r}: the recipe's prompt template fails: {error}.") from None
         return text
 
