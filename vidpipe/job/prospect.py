@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from vidpipe.manifest.row import BadRow, Row
 from vidpipe.manifest.scan import Manifest, scan_manifest
 from vidpipe.models.family import Family
 from vidpipe.models.registry import family_of, get_family
-from vidpipe.plan.clips import Plan, make_plan
+from vidpipe.plan.clips import Plan, bad_rows, make_plan
 from vidpipe.plan.prompts import PromptTemplate
 from vidpipe.recipe.load import LoadedRecipe
 from vidpipe.recipe.schema import Recipe
@@ -49,6 +49,11 @@ class Prospect:
     def plan(self, rows: Iterable[Row | BadRow]) -> Plan:
         """The plan for some of the manifest's rows."""
         return make_plan(rows, self.recipe, self.family, self.checkpoint.processor(self.family))
+
+    def bad_rows(self) -> Iterator[BadRow]:
+        """The manifest's rows that cannot run."""
+        processor = self.checkpoint.processor(self.family)
+        return bad_rows(self.manifest.rows, self.recipe, self.family, processor)
 
     def most_media(self) -> dict[str, int]:
         """The most media by modality of one row that can run; room for a video is always kept."""

@@ -119,13 +119,20 @@ def lettered(options: Sequence[str], style: OptionStyle) -> list[str]:
     Raises:
         RowError: more options than letters.
     """
-    marks = [match.group(1) if (match := _LETTERED.match(option)) else None for option in options]
-    if style == "as_is" or (style == "auto" and marks == list(LETTERS[: len(options)])):
+    if style == "as_is" or (style == "auto" and _bring_letters(options)):
         return list(options)
     if len(options) > len(LETTERS):
         raise RowError("bad_options", f"{len(options)} options are more than there are letters.")
     form = "({}) {}" if style == "paren" else "{}. {}"
     return [form.format(letter, option) for letter, option in zip(LETTERS, options, strict=False)]
+
+
+def _bring_letters(options: Sequence[str]) -> bool:
+    """Whether all options begin with their letters, in order."""
+    return len(options) <= len(LETTERS) and all(
+        (match := _LETTERED.match(option)) and match.group(1) == letter
+        for letter, option in zip(LETTERS, options, strict=False)
+    )
 
 
 def messages_for(row: Row, template: PromptTemplate, system: str | None) -> tuple[dict[str, Any], ...]:
