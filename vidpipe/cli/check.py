@@ -31,9 +31,7 @@ def check(
     faults = prospect.manifest.faults
     refused = any(fault.refuses_manifest for fault in faults)
     if not refused:  # values that only the recipe can judge: templates, sampling, generation
-        faults = sorted(
-            (row.fault for row in prospect.plan(prospect.manifest.rows).bad_rows), key=lambda fault: fault.line or 0
-        )
+        faults = sorted((row.fault for row in prospect.bad_rows()), key=lambda fault: fault.line or 0)
     if as_json:
         listed = [FaultDocument(kind=f.kind, line=f.line, id=f.id, message=f.message) for f in faults]
         typer.echo(CheckDocument(rows=len(prospect.manifest.rows), faults=listed).model_dump_json())

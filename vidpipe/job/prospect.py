@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from vidpipe.manifest.row import BadRow, Row
 from vidpipe.manifest.scan import Manifest, scan_manifest
 from vidpipe.models.family import Family
 from vidpipe.models.registry import family_of, get_family
-from vidpipe.plan.clips import Plan, make_plan
+from vidpipe.plan.clips import Plan, bad_rows, make_plan
 from vidpipe.plan.prompts import PromptTemplate
 from vidpipe.recipe.load import LoadedRecipe
 from vidpipe.recipe.schema import Recipe
@@ -50,6 +50,11 @@ class Prospect:
         """The plan for some of the manifest's rows."""
         return make_plan(rows, self.recipe, self.family, self.checkpoint.processor(self.family))
 
+    def bad_rows(self) -> Iterator[BadRow]:
+        """The manifest's rows that cannot run."""
+        processor = self.checkpoint.processor(self.family)
+        return bad_rows(self.manifest.rows, self.recipe, self.family, processor)
+
     def most_media(self) -> dict[str, int]:
         """The most media by modality of one row that can run; room for a video is always kept."""
         most = {"video": 1, "image": 0}
@@ -75,7 +80,7 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
         CapabilityError: a combination of switches that cannot work, or rows that the family cannot take.
     """
     recipe, folder = loaded.recipe, loaded.folder
-    PromptTemplate(recipe.prompt, recipe.template)
+    template = PromptTemplate(recipe.prompt, recipe.template)
     checkpoint = read_checkpoint(recipe.model.path, folder)
     path = recipe.model.path
     family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)
@@ -84,6 +89,8 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
     family.complete(recipe.sampling, checkpoint.processor(family))
     manifest_path = folder / Path(recipe.manifest).expanduser()
     manifest = scan_manifest(manifest_path, recipe_has_prompt=(recipe.prompt or recipe.template) is not None)
+    if any(isinstance(row, Row) and row.text is None and row.messages is None for row in manifest.rows):
+        template.refuse_unknown_names(manifest.columns)
     refuse_impossible_rows(manifest.rows, recipe, family)
     if recipe.media_root is None:
         # Nobody named a root, so there is none to stay in; relative paths start beside the manifest.
