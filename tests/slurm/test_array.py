@@ -149,3 +149,16 @@ def test_cancel_and_arrays_above_the_largest(slurm: ThrowAwaySlurm, make_run: Ma
         run.wait(job)
         assert set(slurm.state(job).split()) == {"CANCELLED"}
     assert "nobody is at work" in vidpipe("status", run.path).stdout
+
+
+def test_a_task_over_its_time_limit_goes_on(slurm: ThrowAwaySlurm, make_run: Make) -> None:
+    """Slurm sends the signal up to a minute early: with this grace, soon after the start."""
+    run = Run(slurm, make_run, seconds_per_reply=1)
+    array, merging = run.submit("--tasks", 1, "--time", "1", "--signal-grace", 50)
+    task = f"{array}_0"
+    slurm.wait_until(lambda: f"asking Slurm to queue task {task} again" in run.log(task), "the requeue", 90)
+    assert run.status().recorded < ROWS and not run.status().workers, "given back"
+    more, second_merging = run.type("resubmit", run.path, "--tasks", 4)
+    run.wait(more)
+    run.wait(merging), run.wait(second_merging)
+    run.assert_every_row_once()
