@@ -1,4 +1,4 @@
-"""The five exceptions of vidpipe: one for each thing a user can do about it.
+"""The exceptions of vidpipe: one for each thing a user can do about it.
 
 Messages say what is wrong, where, what was found, and what to type next. The
 `kind` words are stable: they stand in the output column `error_kind` and in
@@ -49,6 +49,7 @@ RowKind = Literal[
 ]
 """Faults that cost one row."""
 EngineKind = Literal["engine_start", "engine_timeout", "engine_dead", "poison_row"]
+ClusterKind = Literal["array_shape"]
 
 
 class VidpipeError(Exception):
@@ -87,6 +88,14 @@ class RowError(_KindError):
     """One row asks for something impossible: it gets an error record, the run goes on."""
 
     def __init__(self, kind: RowKind, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class ClusterError(_KindError):
+    """What the scheduler says of this task does not fit: submit otherwise (exit code 2)."""
+
+    def __init__(self, kind: ClusterKind, message: str) -> None:
         super().__init__(message)
         self.kind = kind
 

@@ -26,6 +26,7 @@ from vidpipe.cli.plan import plan
 from vidpipe.cli.probe import probe
 from vidpipe.cli.run import run
 from vidpipe.cli.score import score
+from vidpipe.cli.slurm import slurm
 from vidpipe.cli.status import status
 from vidpipe.cli.trace import trace
 from vidpipe.errors import EngineError, VidpipeError
@@ -85,6 +86,8 @@ for _command in (run, check, plan, probe, frames, models, status, merge, score, 
     app.command()(_with_exit_codes(_command))
 app.command(name="import")(_with_exit_codes(import_benchmark))
 app.command(hidden=True)(_with_exit_codes(trace))  # for comparison with upstream, not for users
+
+app.add_typer(slurm(_with_exit_codes), name="slurm")
 
 
 def main() -> None:

@@ -60,6 +60,19 @@ class WorkerDocument(Document):
     """Shards that it holds."""
     heartbeat_age_s: float
     """Seconds since its last sign of life."""
+    slurm_task: str | None
+    """The Slurm task that it is, ARRAY_INDEX; null outside of Slurm."""
+
+
+class SlurmJobDocument(Document):
+    """A Slurm job that `vidpipe slurm` submitted for the run."""
+
+    job: str
+    """Slurm's number of it."""
+    tasks: int
+    """Workers of an array; 0 for the job that merges."""
+    states: dict[str, int] | None
+    """Its tasks by Slurm's word for their state; empty once Slurm has forgotten it, null where nobody can be asked."""
 
 
 class StatusDocument(Document):
@@ -77,6 +90,8 @@ class StatusDocument(Document):
     """Shards that are whole and published."""
     workers: list[WorkerDocument]
     """Processes at work."""
+    slurm_jobs: list[SlurmJobDocument]
+    """What was submitted, in order."""
     rows_per_s: float | None
     """Mean rate since the run began."""
     seconds_left: float | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +27,11 @@ def run(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=0, help="Answer the first N rows only.")] = None,
     shard: Annotated[
-        str | None, typer.Option(metavar="I/N", help="Take only the I-th (from 0) of N shares of the shards.")
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="For hosts that share no disk: take the I-th (from 0) of N shares only; slurm: by the array index.",
+        ),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget an earlier run in RUN_DIR.")] = False,
 ) -> None:
@@ -53,11 +58,14 @@ def run(
 
 
 def _share(shard: str | None) -> tuple[int, int]:
+    from vidpipe.cluster.rank import rank_and_world
     from vidpipe.errors import RecipeError
 
+    if shard == "slurm":
+        return rank_and_world(os.environ)
     part, slash, parts = (shard or "0/1").partition("/")
     if not (slash and part.isdecimal() and parts.isdecimal() and int(part) < int(parts)):
-        raise RecipeError(f"--shard {shard} is not I/N with 0 <= I < N. Example: --shard 0/4")
+        raise RecipeError(f"--shard {shard} is not I/N with 0 <= I < N. Examples: --shard 0/4, --shard slurm")
     return int(part), int(parts)
 
 

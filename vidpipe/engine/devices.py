@@ -11,14 +11,20 @@ from vidpipe.recipe.schema import EngineSection
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
+def devices_needed(settings: EngineSection) -> int:
+    """Devices that the engines of a run take together."""
+    each = int(settings.args.get("tensor_parallel_size", 1)) * int(settings.args.get("pipeline_parallel_size", 1))
+    return settings.data_parallel * each
+
+
 def environments_of(settings: EngineSection) -> list[dict[str, str]]:
     """One environment for each of `data_parallel` engines: consecutive devices, as many as one model needs.
 
     Raises:
         CapabilityError: the devices that are visible do not suffice.
     """
-    each = int(settings.args.get("tensor_parallel_size", 1)) * int(settings.args.get("pipeline_parallel_size", 1))
-    wanted = settings.data_parallel * each
+    wanted = devices_needed(settings)
+    each = wanted // settings.data_parallel
     said = os.environ.get(VISIBLE)
     names = [str(number) for number in range(wanted)] if said is None else [name for name in said.split(",") if name]
     if said and len(names) < wanted:

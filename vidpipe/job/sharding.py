@@ -14,7 +14,7 @@ from vidpipe.job.prepare import Outlook
 from vidpipe.job.prospect import Prospect
 from vidpipe.manifest.row import BadRow, Row
 from vidpipe.plan.clips import Clip, Plan
-from vidpipe.plan.cost import cut, shard_count, working_order
+from vidpipe.plan.cost import share_out
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.shards import Shards, add_shards, read_shards, write_order
 from vidpipe.video.channel import JobFailedError
@@ -54,18 +54,12 @@ def _row_sha(row: Row | BadRow) -> str:
 
 
 def cut_rows(plan: Plan, outlooks: Sequence[Outlook | MediaError]) -> Iterator[list[str]]:
-    """Row ids of each shard: whole clips, about equal cost; rows that cannot run go with the last.
-
-    The last stretch is split into single clips: processes that come to the end together share it.
-    """
+    """Row ids of each shard: whole clips, as `share_out` says; rows that cannot run go with the last."""
     costs = [0 if isinstance(outlook, MediaError) else outlook.cost for outlook in outlooks]
-    stretches = cut(costs, shard_count(len(costs))) or [range(0)]
-    if len(stretches) > 1:
-        stretches[-1:] = [range(place, place + 1) for place in stretches[-1]]
-    for stretch in stretches:
-        places = [stretch[place] for place in working_order([costs[place] for place in stretch])]
+    shards = share_out(costs) or [[]]
+    for places in shards:
         ids = [planned.row.id for place in places for planned in plan.clips[place].rows]
-        if stretch is stretches[-1]:
+        if places is shards[-1]:
             ids += [bad.id for bad in plan.bad_rows]
         if ids:
             yield ids

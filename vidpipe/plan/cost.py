@@ -1,4 +1,4 @@
-"""How much work a clip will be, and shards of about equal work. Pure."""
+"""How much work a clip will be, and shards that workers of any number share out evenly. Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ def clip_cost(frames: int, width: int, height: int) -> int:
 
 
 def cut(costs: Sequence[int], shards: int) -> list[range]:
-    """Consecutive stretches of items, at most `shards`, none empty, of about equal total cost.
+    """Consecutive stretches of items, at most `shards`, none empty, of decreasing total cost.
 
-    No stretch is above the mean by more than its last item.
+    The k-th of n ends where (1 - ((n - k - 1) / n)^2) of the cost is reached, so the first has
+    about twice the mean and the last ones next to nothing: trapezoid self-scheduling
+    (Tzeng and Ni, IEEE Transactions on Parallel and Distributed Systems 4(1), 1993). Workers of
+    whatever number and speed then end together, with no more files than equal stretches need.
 
     Args:
         costs: Cost of each item, at least 0.
@@ -30,13 +33,24 @@ def cut(costs: Sequence[int], shards: int) -> list[range]:
     for place, cost in enumerate(costs):
         done += cost
         left = shards - len(stretches) - 1
-        due = done * shards >= total * (len(stretches) + 1) or len(costs) - place - 1 <= left
+        due = done * shards**2 >= total * (shards**2 - left**2) or len(costs) - place - 1 <= left
         if due and left > 0:
             stretches.append(range(first, place + 1))
             first = place + 1
     if first < len(costs):
         stretches.append(range(first, len(costs)))
     return stretches
+
+
+def share_out(costs: Sequence[int]) -> list[list[int]]:
+    """Places of each shard's clips, in the order in which they are best done; the costliest shard first.
+
+    A clip of many times the usual cost makes its shard one of the first, so that nobody is
+    left alone with it at the end.
+    """
+    stretches = cut(costs, shard_count(len(costs)))
+    stretches.sort(key=lambda stretch: sum(costs[stretch.start : stretch.stop]), reverse=True)
+    return [[stretch[place] for place in working_order(costs[stretch.start : stretch.stop])] for stretch in stretches]
 
 
 def working_order(costs: Sequence[int]) -> list[int]:
@@ -51,4 +65,6 @@ def working_order(costs: Sequence[int]) -> list[int]:
 
 def shard_count(clips: int) -> int:
     """Number of shards for a plan: small enough to share out work, few enough to keep files few."""
-    return min(MAX_SHARDS, max(1, -(-clips // CLIPS_A_SHARD)))
+    mean = -(-clips // CLIPS_A_SHARD)
+    # A small run too ends with single clips, so that two processes can share it.
+    return min(MAX_SHARDS, mean + CLIPS_A_SHARD - 1 if mean > 1 else 1)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vidpipe.record import entries
-from vidpipe.record.disk import read_mark
+from vidpipe.record.disk import await_seen, read_mark
 from vidpipe.record.journal import read_journal
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.schema import output_schema, to_table
@@ -47,7 +47,7 @@ def batches(run_dir: RunDir, shards: Iterable[int], columns: dict[str, Any]) -> 
             if mark is not None:  # it was finished while its journals were read: they may be gone
                 raise ShardFinishedError(shard)
             continue
-        with pq.ParquetFile(run_dir.parts / mark["part"]) as part:
+        with pq.ParquetFile(await_seen(run_dir.parts / mark["part"])) as part:
             settings = json.loads((part.metadata.metadata or {}).get(RESOLVED_KEY.encode(), b"{}"))
             for batch in part.iter_batches(batch_size=BATCH_ROWS):
                 table = pa.table(batch)

@@ -14,6 +14,9 @@ from typing import Any
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
 
+SEEN_LATE_S = 60.0
+"""Longest time for which NFS keeps "no such file" (acdirmax)."""
+
 
 def sync(path: Path) -> None:
     """Bring a file, or a folder's list of names, to the disk."""
@@ -97,13 +100,39 @@ def _create_exclusively(path: Path, content: bytes) -> bool:
 def read_mark(path: Path) -> dict[str, Any] | None:
     """What `set_mark` wrote; None when there is none, or when it is not whole yet."""
     try:
-        content = path.read_bytes()
+        content = _read_again_if_stale(path)
     except FileNotFoundError:
         return None
     if not content.endswith(b"\n"):
         return None
     values: dict[str, Any] = json.loads(content)
     return values
+
+
+def _read_again_if_stale(path: Path) -> bytes:
+    """A file's content; on NFS one that is replaced while it is read is gone for this reader, and read anew."""
+    for pause_s in (0.0, 0.1, 1.0):
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            if error.errno != errno.ESTALE:
+                raise
+            time.sleep(pause_s)
+    return path.read_bytes()
+
+
+def await_seen(path: Path) -> Path:
+    """`path`, which is known to exist: a host may see a new name on NFS up to a minute late.
+
+    Raises:
+        FileNotFoundError: it does not come.
+    """
+    deadline = time.monotonic() + SEEN_LATE_S
+    while not path.exists():
+        if time.monotonic() > deadline:
+            raise FileNotFoundError(errno.ENOENT, "a done mark names it, but it is not there", str(path))
+        time.sleep(0.1)
+    return path
 
 
 def replace_json(path: Path, values: Any) -> None:

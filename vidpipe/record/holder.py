@@ -19,9 +19,18 @@ def this_process() -> dict[str, Any]:
     """What a lease says of the process that takes it."""
     return {
         **_identity(os.getpid()),
-        "slurm_job": os.environ.get("SLURM_JOB_ID"),
+        "slurm_task": slurm_task(os.environ),
         "taken": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def slurm_task(environment: Mapping[str, str]) -> str | None:
+    """How Slurm's commands call this task alone; None outside of a job.
+
+    The bare job number of an array's last task is the whole array's.
+    """
+    array, index = environment.get("SLURM_ARRAY_JOB_ID"), environment.get("SLURM_ARRAY_TASK_ID")
+    return f"{array}_{index}" if array and index else environment.get("SLURM_JOB_ID")
 
 
 def is_gone(holder: Mapping[str, Any]) -> bool:

@@ -14,6 +14,7 @@ engine.<host>.<pid>.log     what an engine printed
 feed.<host>.<pid>.json      how busy a process kept its engine
 encoder_graphs.json         graphs of the vision encoder, for all processes; the first writer wins (mark)
 encoder.<host>.<pid>.json   what the vision encoder did in a process's engines
+slurm/                      Slurm jobs of the run: what was asked for, scripts, logs (`vidpipe.cluster`)
 results.parquet             all rows in manifest order
 ```
 A reader believes the parts that done marks name, and of other shards the whole records

@@ -29,6 +29,8 @@ class Worker:
     pid: int
     shards: tuple[int, ...]
     heartbeat_age_s: float
+    slurm_task: str | None
+    """The task that it is, as Slurm's commands call it."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ def read_status(folder: Path) -> RunStatus:
     """
     run_dir = RunDir(folder)
     run = run_dir.read_run()
+    if run is None and run_dir.claims.is_dir():  # submitted, and no task has begun yet
+        return RunStatus(0, 0, {}, 0, 0, (), None, None)
     if run is None:
         raise RecipeError(f"{folder} is not a run directory (it has no run.json). Type the -o of a vidpipe run.")
     lease_s = run["lease_s"]
@@ -63,7 +67,7 @@ def read_status(folder: Path) -> RunStatus:
     for mark in done.values():
         statuses.update(mark["statuses"])
     now_s = server_now_s(run_dir.claims)
-    holders: dict[tuple[str, int], list[tuple[int, float]]] = {}
+    holders: dict[tuple[str, int, str | None], list[tuple[int, float]]] = {}
     for shard, attempt in run_dir.latest_attempts().items():
         if shard in done:
             continue
@@ -71,7 +75,8 @@ def read_status(folder: Path) -> RunStatus:
         holder = read_mark(run_dir.claim_file(shard, attempt))
         if holder and is_alive(run_dir, shard, attempt, now_s, lease_s):
             age_s = heartbeat_age_s(run_dir, shard, attempt, now_s)
-            holders.setdefault((holder["host"], holder["pid"]), []).append((shard, age_s))
+            process = (holder["host"], holder["pid"], holder.get("slurm_task"))
+            holders.setdefault(process, []).append((shard, age_s))
     elapsed_s = now_s - datetime.fromisoformat(run["started"]).timestamp()
     rate = statuses.total() / elapsed_s if statuses.total() and elapsed_s > 0 else None
     return RunStatus(
@@ -81,8 +86,8 @@ def read_status(folder: Path) -> RunStatus:
         shards=pc.count_distinct(plan["shard"]).as_py(),
         shards_done=len(done),
         workers=tuple(
-            Worker(host, pid, tuple(sorted(shard for shard, _ in held)), min(age for _, age in held))
-            for (host, pid), held in sorted(holders.items())
+            Worker(host, pid, tuple(sorted(shard for shard, _ in held)), min(age for _, age in held), task)
+            for (host, pid, task), held in sorted(holders.items(), key=lambda found: found[0][:2])
         ),
         rows_per_s=rate,
         seconds_left=(plan.num_rows - statuses.total()) / rate if rate else None,
