@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,7 +62,7 @@ def make_plan(rows: Iterable[Row | BadRow], recipe: Recipe, family: Family, proc
         family: The model's family; fills in sampling defaults.
         processor: The checkpoint's video processor settings.
     """
-    resolver = _Resolver(recipe, family, processor)
+    resolver = RowResolver(recipe, family, processor)
     groups: dict[tuple[Any, ...], list[PlannedRow]] = {}
     bad: list[BadRow] = []
     for row in rows:
@@ -74,16 +74,14 @@ def make_plan(rows: Iterable[Row | BadRow], recipe: Recipe, family: Family, proc
     return Plan(tuple(Clip(tuple(members)) for members in groups.values()), tuple(bad))
 
 
-def bad_rows(
-    rows: Iterable[Row | BadRow], recipe: Recipe, family: Family, processor: Mapping[str, Any]
-) -> Iterator[BadRow]:
-    """The rows that cannot run, as `make_plan` finds them, without a plan for the others."""
-    resolver = _Resolver(recipe, family, processor)
-    return (found for row in rows if isinstance(found := resolver.resolve(row), BadRow))
+class RowResolver:
+    """Gives rows their settings and messages; rows without settings of their own share one `RowSettings`.
 
-
-class _Resolver:
-    """Resolves rows; those without settings of their own share one `RowSettings`."""
+    Args:
+        recipe: The run's recipe.
+        family: The model's family; fills in sampling defaults.
+        processor: The checkpoint's video processor settings.
+    """
 
     def __init__(self, recipe: Recipe, family: Family, processor: Mapping[str, Any]) -> None:
         self._recipe, self._family, self._processor = recipe, family, processor
@@ -91,6 +89,7 @@ class _Resolver:
         self._common: RowSettings | None = None
 
     def resolve(self, row: Row | BadRow) -> PlannedRow | BadRow:
+        """What is to be asked, or why it cannot be."""
         if isinstance(row, BadRow):
             return row
         try:
