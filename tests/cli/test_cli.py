@@ -171,3 +171,10 @@ def test_json_schemas_are_committed(command: str) -> None:
         f"docs/schema/{command}.json is not what the code says; scripts rely on it. If the change is meant, write the "
         "model's model_json_schema() there."
     )
+
+
+def test_a_template_over_a_column_that_is_not_there_is_refused(make_run: Make) -> None:
+    recipe = make_run(prompt="{{ questoin }}")
+    for command in ("check", "run"):
+        result = vidpipe(command, recipe)
+        assert result.returncode == 2 and "Did you mean 'question'?" in result.stderr

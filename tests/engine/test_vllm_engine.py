@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from vidpipe.engine.vllm_engine import VllmEngine
 from vidpipe.engine.vllm_prepare import _renderers
 from vidpipe.errors import CapabilityError, EngineError, RowError
 from vidpipe.job.prepare import ClipReader, PreparedClip
+from vidpipe.job.reply import judge
 from vidpipe.manifest.row import Medium, Row
 from vidpipe.models.prompt import token_ids
 from vidpipe.models.registry import get_family
@@ -175,6 +177,25 @@ def test_length_and_times(engine: VllmEngine, tmp_path: Path) -> None:
     reply = drain(engine)["r"]
     assert reply.finish_reason == "length" and reply.tokens_out == 1
     assert reply.queue_s is not None and reply.engine_s is not None and 0 <= reply.engine_s < 60
+
+
+def test_answers_are_held_to_the_form_that_is_asked_for(engine: VllmEngine, tmp_path: Path) -> None:
+    clip, prepared = read_clip(write_clip(tmp_path / "clip.mp4"))
+    choice, digits = ["zebra crossing", "quagmire"], {"type": "string", "pattern": "^[0-9]{3}$"}
+    lookahead = {"type": "string", "pattern": "(?=a)b"}
+    submit(
+        engine,
+        request("choice", clip, prepared, choice=choice, max_tokens=32),
+        request("regex", clip, prepared, regex="[x-z]{2}", max_tokens=32),
+        request("json", clip, prepared, json_schema=digits, max_tokens=32),
+        request("odd", clip, prepared, json_schema=lookahead),
+    )
+    replies = drain(engine)
+    assert replies["choice"].text in choice
+    assert re.fullmatch("[x-z]{2}", replies["regex"].text or "")
+    assert re.fullmatch('"[0-9]{3}"', replies["json"].text or "")
+    odd = Generation(json_schema=lookahead)
+    assert judge(replies["odd"].text or "", odd).parse == "mismatch", "what the grammar leaves out is found afterwards"
 
 
 def test_owned_arguments_are_refused() -> None:

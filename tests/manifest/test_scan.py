@@ -186,3 +186,15 @@ def test_no_bytes_raise(tmp_path_factory: pytest.TempPathFactory, content: bytes
     folder = tmp_path_factory.mktemp("fuzz")
     for suffix in (".jsonl", ".csv", ".parquet"):
         scan(folder / f"m{suffix}", content)
+
+
+def test_parquet_that_breaks_inside(tmp_path: Path) -> None:
+    path = tmp_path / "m.parquet"
+    table = pa.table({"id": [f"q{i}" for i in range(5000)], "video": ["a"] * 5000, "question": ["?"] * 5000})
+    pq.write_table(table, path, compression="zstd", use_dictionary=False)
+    content = bytearray(path.read_bytes())
+    content[40:400] = bytes(360)
+    assert [kind for kind, _ in kinds(scan(path, bytes(content)))] == ["syntax"]
+    twice = pa.map_(pa.string(), pa.string())
+    pq.write_table(pa.table({"id": ["q"], "meta": pa.array([[("a", "1"), ("a", "2")]], twice)}), path)
+    assert [kind for kind, _ in kinds(scan_manifest(path, recipe_has_prompt=True))] == ["duplicate_key"]

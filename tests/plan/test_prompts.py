@@ -43,6 +43,45 @@ def test_what_a_template_cannot_do() -> None:
         PromptTemplate("{{ 1 / 0 }}").user_text(row())
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ question }} {{ n }} {{ options | join }} {{ range(3) | list }}",
+        "{% if hint is defined %}{{ hint }}{% endif %}",
+        "{{ hint | default('none') }}",
+        "{% set x = question %}{% for o in options %}{{ loop.index }}{{ o }}{{ x }}{% endfor %}",
+    ],
+)
+def test_names_that_a_template_may_use(source: str) -> None:
+    PromptTemplate(source).refuse_unknown_names(["id", "question", "n"])
+
+
+def test_names_that_no_column_has_are_refused_before_any_row() -> None:
+    with pytest.raises(RecipeError, match=r"asks for 'questoin'.*Did you mean 'question'.*It has 'id', 'options', "):
+        PromptTemplate("{{ questoin }}").refuse_unknown_names(["id", "question"])
+    with pytest.raises(RecipeError, match="asks for 'b'"):
+        PromptTemplate("{% if question %}{{ b.c }}{% endif %}").refuse_unknown_names(["question"])
+    PromptTemplate(None, "vsi.official").refuse_unknown_names(["id"])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ ''.__class__.__base__.__subclasses__() }}",
+        "{{ question.format.__globals__ }}",
+        "{{ options.append('x') }}",
+        "{{ cycler.__init__.__globals__.os.system('true') }}",
+        "{% include '/etc/passwd' %}",
+        "{% import 'os' as os %}",
+        "{{ range(10 ** 9) | list }}",
+    ],
+)
+def test_templates_stay_in_their_sandbox(source: str) -> None:
+    with pytest.raises(RowError) as caught:
+        PromptTemplate(source).user_text(row(question="x", options=("a",)))
+    assert caught.value.kind == "bad_value"
+
+
 def test_media_come_before_the_text() -> None:
     template = PromptTemplate("{{ question }}")
     system, user = messages_for(row(question="What?"), template, "Be brief.")

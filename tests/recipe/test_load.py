@@ -120,3 +120,26 @@ def test_yaml_takes_on_and_off_for_truth_values(tmp_path: Path, written: str, me
     path = tmp_path / "r.yaml"
     path.write_text(f"manifest: m\nmodel: {{path: m}}\nengine: {{encoder_graphs: {written}}}\n")
     assert load_recipe(path, []).recipe.engine.encoder_graphs == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("manifest: 2024-99-99\n", "is not YAML"),
+        ("manifest: !!int ''\n", "is not YAML"),
+        ("? [a, b]\n: 1\n", "a key must be a word"),
+        ("manifest: &a [*a]\n", "an alias"),
+        ("manifest: " + "[" * 3000 + "]" * 3000, "nested too deeply"),
+    ],
+)
+def test_yaml_that_its_parser_stumbles_over(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(text)
+    with pytest.raises(RecipeError, match=words):
+        load_recipe(path, [])
+
+
+def test_anchors_may_be_used(tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text("manifest: m\nmodel: {path: x}\noverrides:\n- {when: &w {a: 1}}\n- {when: *w}\n")
+    assert load_recipe(path, []).recipe.overrides[1].when == {"a": 1}

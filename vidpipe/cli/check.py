@@ -24,21 +24,17 @@ def check(
     """
     from vidpipe.cli.documents import CheckDocument, FaultDocument
     from vidpipe.cli.recipe_options import recipe_from, warn_of_budget
-    from vidpipe.job.prospect import look_ahead
+    from vidpipe.job.check import check_rows
+    from vidpipe.job.prospect import read_named
 
-    prospect = look_ahead(recipe_from(target, prompt, assignments or []))
-    warn_of_budget(prospect)
-    faults = prospect.manifest.faults
-    refused = any(fault.refuses_manifest for fault in faults)
-    if not refused:  # values that only the recipe can judge: templates, sampling, generation
-        faults = sorted(
-            (row.fault for row in prospect.plan(prospect.manifest.rows).bad_rows), key=lambda fault: fault.line or 0
-        )
+    named = read_named(recipe_from(target, prompt, assignments or []))
+    warn_of_budget(named)
+    checked = check_rows(named)
     if as_json:
-        listed = [FaultDocument(kind=f.kind, line=f.line, id=f.id, message=f.message) for f in faults]
-        typer.echo(CheckDocument(rows=len(prospect.manifest.rows), faults=listed).model_dump_json())
+        listed = [FaultDocument(kind=f.kind, line=f.line, id=f.id, message=f.message) for f in checked.faults]
+        typer.echo(CheckDocument(rows=checked.rows, faults=listed).model_dump_json())
     else:
-        for fault in faults:
-            typer.echo(f"{prospect.manifest_path}: {fault.kind}: {fault.message}")
-        typer.echo(f"{len(prospect.manifest.rows)} rows, {len(faults)} faults")
-    sys.exit(exit_codes.WRONG_INPUT if refused else exit_codes.DONE)
+        for fault in checked.faults:
+            typer.echo(f"{named.manifest_path}: {fault.kind}: {fault.message}")
+        typer.echo(f"{checked.rows} rows, {len(checked.faults)} faults")
+    sys.exit(exit_codes.WRONG_INPUT if checked.refused else exit_codes.DONE)

@@ -10,7 +10,7 @@ INTERRUPTED = 75  # EX_TEMPFAIL: the same command goes on where this one stopped
 
 MEANING = {
     DONE: "done",
-    ROWS_FAILED: "done, but more rows failed than output.tolerance allows",
+    ROWS_FAILED: "more rows failed than output.tolerance allows",
     WRONG_INPUT: "wrong recipe, manifest or arguments",
     ENGINE_FAILED: "the engine failed; run the same command again",
     INTERRUPTED: "interrupted; the same command goes on where this one stopped",

@@ -13,7 +13,7 @@ from vidpipe.errors import RecipeError
 from vidpipe.recipe.load import LoadedRecipe, build_recipe, load_recipe
 
 if TYPE_CHECKING:
-    from vidpipe.job.prospect import Prospect
+    from vidpipe.job.prospect import Named
 
 DEMO_MODEL = Path(__file__).resolve().parents[2] / "data" / "tiny-qwen3vl"
 RECIPE_SUFFIXES = (".yaml", ".yml")
@@ -48,11 +48,11 @@ def default_run_dir(loaded: LoadedRecipe) -> Path:
     return Path("runs") / loaded.name
 
 
-def warn_of_budget(prospect: Prospect) -> None:
+def warn_of_budget(named: Named) -> None:
     """Say on standard error that a reasoning model has too few tokens to come to its answers."""
     from vidpipe.engine.reasoning import budget_warning
 
-    warning = budget_warning(prospect.checkpoint.location, prospect.recipe.generation.max_tokens)
+    warning = budget_warning(named.checkpoint.location, named.recipe.generation.max_tokens)
     if warning:
         typer.echo(warning, err=True)
 

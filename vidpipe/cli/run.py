@@ -37,8 +37,9 @@ def run(
 ) -> None:
     """Answer all rows; typed again, it goes on where it stopped.
 
-    Exit codes: 0 done; 1 done, but more rows failed than output.tolerance allows; 2 wrong
-    recipe, manifest or arguments; 3 the engine failed; 75 interrupted, type it again.
+    Exit codes: 0 done; 1 done, but more rows failed than output.tolerance allows (where the recipe
+    sets one, the run ends as soon as that is certain); 2 wrong recipe, manifest or arguments;
+    3 the engine failed; 75 interrupted, type it again.
     """
     from vidpipe.cli.display import make_display
     from vidpipe.cli.recipe_options import default_run_dir, recipe_from, warn_of_budget
@@ -75,7 +76,7 @@ def _report(result: RunResult, recipe: Recipe) -> int:
 
     if result.interrupted:
         code = exit_codes.INTERRUPTED
-    elif not tolerated(result.summary.statuses, recipe.output.tolerance):
+    elif result.stopped or not tolerated(result.summary.statuses, recipe.output.tolerance):
         code = exit_codes.ROWS_FAILED
     else:
         code = exit_codes.DONE

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from vidpipe.cli import exit_codes
+from vidpipe.cli.advice import ADVICE
 from vidpipe.job.encoder_report import sentences
 from vidpipe.job.run import RunResult
 from vidpipe.job.summary import Sample
@@ -26,6 +27,10 @@ def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
         console.print(f"exact match (text equals answer): {summary.matches} of {summary.with_answer} rows")
     for kind, (count, message) in summary.errors.items():
         console.print(escape(f"{count} x {kind}, for example: {message}"))
+        if kind in ADVICE:
+            console.print(escape(f"  what to do: {ADVICE[kind]}"), soft_wrap=True)
+    for mark, (count, row_id) in summary.flags.items():
+        console.print(escape(f"{count} replies with {mark}, for example row {row_id}"), soft_wrap=True)
     if recipe.description:
         console.print(escape(recipe.description.strip()), soft_wrap=True)
     if result.feed is not None:
@@ -36,6 +41,13 @@ def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
     counts = f"{summary.rows} of {summary.expected} rows" + (f" ({statuses})" if statuses else "")
     where = f"recorded in {result.results.parent}" if result.interrupted else f"in {result.results}"
     console.print(f"{counts} {where}", soft_wrap=True)
+    if result.stopped:
+        more = f"--set output.tolerance={summary.expected}"
+        console.print(
+            "stopped early: more rows have failed than output.tolerance allows, whatever becomes of the others. Mend "
+            f"them and type --fresh, or go on all the same with {more}.",
+            soft_wrap=True,
+        )
     console.print(f"exit code {code}: {exit_codes.MEANING[code]}")
 
 

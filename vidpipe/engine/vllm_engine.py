@@ -187,6 +187,9 @@ class VllmEngine:
 
 
 def _sampling_params(generation: Generation) -> Any:
-    from vllm import SamplingParams
+    from vllm.sampling_params import SamplingParams, StructuredOutputsParams
 
-    return SamplingParams(**generation.model_dump())
+    values = generation.model_dump()
+    names = {"json_schema": "json", "choice": "choice", "regex": "regex"}
+    form = {upstream: found for ours, upstream in names.items() if (found := values.pop(ours)) is not None}
+    return SamplingParams(**values, structured_outputs=StructuredOutputsParams(**form) if form else None)

@@ -26,6 +26,7 @@ from vidpipe.job.loop import Loop
 from vidpipe.job.prospect import Prospect
 from vidpipe.job.settings import Resolver
 from vidpipe.job.signals import stop_on_signals
+from vidpipe.job.tolerance import FailureLimit
 from vidpipe.job.watchdog import Watchdog
 from vidpipe.record.disk import replace_json
 from vidpipe.record.run_dir import RunDir
@@ -41,8 +42,9 @@ def answer(
     budget: ByteBudget,
     resolver: Resolver,
     display: Display,
+    limit: FailureLimit,
 ) -> tuple[bool, FeedReport | None, tuple[dict[str, Any], ...]]:
-    """Answer the rows of a feed; False when asked to stop before the end.
+    """Answer the rows of a feed; False when asked to stop before the end, or when too many rows have failed.
 
     Raises:
         EngineError: the engine cannot start, hangs, or died more often than `retry.engine_restarts`.
@@ -50,7 +52,11 @@ def answer(
     recipe, meter = prospect.recipe, FeedMeter()
     encoder: list[dict[str, Any]] = []
     restarts = 0
-    with stop_on_signals() as stop:
+    with stop_on_signals() as asked_to_stop:
+
+        def stop() -> bool:
+            return asked_to_stop() or limit.exceeded
+
         while True:
             feed = make_feed()
             try:
@@ -90,6 +96,9 @@ def _with_engine(
     decoded.top_up()
     if not decoded and feed.finished:
         return True  # rows that cannot run were all there was
+    if stop():
+        decoded.cancel()
+        return False
     idle = IdleClock(time.monotonic())
     try:
         display.state(f"starting {engine.version}")

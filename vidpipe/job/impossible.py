@@ -60,30 +60,45 @@ def refuse_missing_pruning(method: str, family: Family) -> None:
         )
 
 
-def refuse_impossible_rows(rows: Sequence[Row | BadRow], recipe: Recipe, family: Family) -> None:
-    """Refuse a manifest of which every row that could run needs media that the family does not take.
+class ImpossibleRows:
+    """Finds a manifest of which every row that could run needs media that the family does not take.
 
     Where only some do, they cost themselves.
 
-    Raises:
-        CapabilityError: naming what is missing, and families that have it.
+    Args:
+        recipe: The run's.
+        family: The model's.
     """
-    example: RowError | None = None
-    count = 0
-    for row in rows:
-        if isinstance(row, BadRow):
-            continue
-        try:
-            refuse_impossible_media(row, family, recipe, recipe.sampling)
-        except RowError as error:
-            example, count = example or error, count + 1
-        else:
+
+    def __init__(self, recipe: Recipe, family: Family) -> None:
+        self._recipe, self._family = recipe, family
+        self._example: RowError | None = None
+        self._count = 0
+        self._one_can = False
+
+    def see(self, row: Row | BadRow) -> None:
+        """To be called with each row."""
+        if self._one_can or isinstance(row, BadRow):
             return
-    if example is not None:
+        try:
+            refuse_impossible_media(row, self._family, self._recipe, self._recipe.sampling)
+        except RowError as error:
+            self._example, self._count = self._example or error, self._count + 1
+        else:
+            self._one_can = True
+
+    def refuse(self) -> None:
+        """To be called after the last row.
+
+        Raises:
+            CapabilityError: naming what is missing, and families that have it.
+        """
+        if self._one_can or self._example is None:
+            return
         able = [name for name in FAMILIES if (has := get_family(name).abilities).images or has.several_videos]
         raise CapabilityError(
-            f"manifest: none of the {count} rows can run. {example} Families with images or several videos a row: "
-            f"{', '.join(able)}."
+            f"manifest: none of the {self._count} rows can run. {self._example} Families with images or several videos "
+            f"a row: {', '.join(able)}."
         )
 
 

@@ -6,6 +6,7 @@ from vidpipe import __version__
 from vidpipe.engine.interface import Reply
 from vidpipe.errors import EngineError, MediaError, RowError
 from vidpipe.job.prepare import SeenClip
+from vidpipe.job.reply import judge
 from vidpipe.job.settings import ResolvedRow
 from vidpipe.manifest.row import BadRow
 from vidpipe.plan.clips import PlannedRow
@@ -74,6 +75,7 @@ def _row(
         prompt_sha=reply.prompt_sha if reply else None,
         text=reply.text if reply else None,
         finish_reason=reply.finish_reason if reply else None,
+        reply=judge(reply.text, planned.settings.generation) if reply and reply.text is not None else None,
         tokens_in=reply.tokens_in if reply else None,
         tokens_out=reply.tokens_out if reply else None,
         frames=seen.videos[0] if seen and seen.videos else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,10 +11,10 @@ from vidpipe.engine.checkpoint import Checkpoint, read_checkpoint
 from vidpipe.engine.interface import Demands
 from vidpipe.errors import RecipeError
 from vidpipe.job.codec import for_codec
-from vidpipe.job.impossible import refuse_impossible, refuse_impossible_rows, with_engine_args
+from vidpipe.job.impossible import ImpossibleRows, refuse_impossible, with_engine_args
 from vidpipe.job.prepare import ClipReader
 from vidpipe.manifest.row import BadRow, Row
-from vidpipe.manifest.scan import Manifest, scan_manifest
+from vidpipe.manifest.scan import Manifest, scan_rows
 from vidpipe.models.family import Family
 from vidpipe.models.registry import family_of, get_family
 from vidpipe.plan.clips import Plan, make_plan
@@ -24,20 +24,46 @@ from vidpipe.recipe.schema import Recipe
 
 
 @dataclass(frozen=True)
-class Prospect:
-    """A recipe with what it names, read and found good."""
+class Named:
+    """A recipe with what it names but the rows, read and found good."""
 
     loaded: LoadedRecipe
     checkpoint: Checkpoint
     family: Family
     manifest_path: Path
-    manifest: Manifest
     reader: ClipReader
+    template: PromptTemplate
 
     @property
     def recipe(self) -> Recipe:
         """The recipe itself."""
         return self.loaded.recipe
+
+    def rows(self, manifest: Manifest) -> Iterator[Row | BadRow]:
+        """The manifest's rows one by one; `manifest` gets everything else.
+
+        Raises:
+            RecipeError: after the last row; the template asks for a column that none has.
+            CapabilityError: after the last row; the family can take none of them.
+        """
+        has_prompt = (self.recipe.prompt or self.recipe.template) is not None
+        impossible, asked_by_template = ImpossibleRows(self.recipe, self.family), False
+        for row in scan_rows(self.manifest_path, manifest, recipe_has_prompt=has_prompt):
+            impossible.see(row)
+            asked_by_template |= isinstance(row, Row) and row.text is None and row.messages is None
+            yield row
+        if manifest.refused:
+            return
+        if asked_by_template:
+            self.template.refuse_unknown_names(manifest.columns)
+        impossible.refuse()
+
+
+@dataclass(frozen=True)
+class Prospect(Named):
+    """The same with all rows."""
+
+    manifest: Manifest
 
     @property
     def demands(self) -> Demands:
@@ -71,11 +97,22 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
     and `vidpipe check` lists them.
 
     Raises:
+        RecipeError, CapabilityError: see `read_named` and `Named.rows`.
+    """
+    named, manifest = read_named(loaded), Manifest()
+    manifest.rows.extend(named.rows(manifest))
+    return Prospect(**vars(named), manifest=manifest)
+
+
+def read_named(loaded: LoadedRecipe) -> Named:
+    """Read what a recipe names, but not the rows of its manifest.
+
+    Raises:
         RecipeError: a path in the recipe leads nowhere, or a template is none.
-        CapabilityError: a combination of switches that cannot work, or rows that the family cannot take.
+        CapabilityError: a combination of switches that cannot work.
     """
     recipe, folder = loaded.recipe, loaded.folder
-    PromptTemplate(recipe.prompt, recipe.template)
+    template = PromptTemplate(recipe.prompt, recipe.template)
     checkpoint = read_checkpoint(recipe.model.path, folder)
     path = recipe.model.path
     family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)
@@ -83,8 +120,6 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
     recipe = for_codec(with_engine_args(recipe, family))
     family.complete(recipe.sampling, checkpoint.processor(family))
     manifest_path = folder / Path(recipe.manifest).expanduser()
-    manifest = scan_manifest(manifest_path, recipe_has_prompt=(recipe.prompt or recipe.template) is not None)
-    refuse_impossible_rows(manifest.rows, recipe, family)
     if recipe.media_root is None:
         # Nobody named a root, so there is none to stay in; relative paths start beside the manifest.
         root, allow_outside = manifest_path if manifest_path.is_dir() else manifest_path.parent, True
@@ -93,4 +128,4 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
         if not root.is_dir():
             raise RecipeError(f"media_root {recipe.media_root}: no such folder. Paths start from {folder}.")
     reader = ClipReader(recipe, family, checkpoint.processor(family), root, allow_outside, checkpoint.image_processor)
-    return Prospect(replace(loaded, recipe=recipe), checkpoint, family, manifest_path, manifest, reader)
+    return Named(replace(loaded, recipe=recipe), checkpoint, family, manifest_path, reader, template)

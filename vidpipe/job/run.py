@@ -31,9 +31,11 @@ from vidpipe.job.prospect import Prospect
 from vidpipe.job.settings import Resolver, comparable, differences, git_revision, versions
 from vidpipe.job.sharding import stored_shards
 from vidpipe.job.summary import Summary, summarize
+from vidpipe.job.tolerance import FailureLimit
 from vidpipe.record.disk import has_links, server_now_s
 from vidpipe.record.lease import is_alive
 from vidpipe.record.merge import is_complete, merge
+from vidpipe.record.row import OutputRow
 from vidpipe.record.run_dir import RunDir, describe_environment
 from vidpipe.record.shards import Shards
 from vidpipe.record.status import read_status
@@ -51,6 +53,8 @@ class RunResult:
     """How busy the engine was; None if it was not started."""
     encoder: tuple[Mapping[str, Any], ...] = ()
     """What the vision encoder did in each engine of this process, where somebody counted."""
+    stopped: bool = False
+    """Whether it ended early because more rows had failed than the tolerance allows."""
 
 
 def run(
@@ -101,26 +105,33 @@ def run(
         if is_complete(run_dir.results, shards.rows):
             summary = summarize(run_dir.results, len(prospect.manifest.rows))
             return RunResult(summary, run_dir.results, 0, interrupted=False)
-        before = read_status(path).recorded
+        status = read_status(path)
+        before, limit_of_failures = status.recorded, FailureLimit(recipe.output, shards.rows, status.statuses)
         wanted = {shard for shard in _wanted(prospect, shards, limit) if shard % share[1] == share[0]}
         resolver = Resolver(prospect.recipe, prospect.family.name, engine.version)
-        feed = partial(ShardFeed, prospect, run_dir, shards, wanted, started, resolver, display.row)
+
+        def on_row(row: OutputRow) -> None:
+            display.row(row)
+            limit_of_failures.add(row.status)
+
+        feed = partial(ShardFeed, prospect, run_dir, shards, wanted, started, resolver, on_row)
         display.begin(shards.rows, before)
         try:
             graphs = stored_graphs(run_dir, prospect)
             completed, report, encoder = answer(
-                prospect, run_dir, feed, engine, graphs, decoders, budget, resolver, display
+                prospect, run_dir, feed, engine, graphs, decoders, budget, resolver, display, limit_of_failures
             )
         finally:
             display.end()
     status = read_status(path)
-    if not completed:  # whoever asked to stop may kill soon: no time for a merge
+    stopped = not completed and limit_of_failures.exceeded
+    if not completed and not stopped:  # whoever asked to stop may kill soon: no time for a merge
         summary = Summary(status.recorded, len(prospect.manifest.rows), status.statuses)
         return RunResult(summary, run_dir.results, status.recorded - before, True, report, encoder)
     if not is_complete(run_dir.results, shards.rows):  # another process may have merged already
         merge([path], run_dir.results)
     summary = summarize(run_dir.results, len(prospect.manifest.rows))
-    return RunResult(summary, run_dir.results, status.recorded - before, False, report, encoder)
+    return RunResult(summary, run_dir.results, status.recorded - before, False, report, encoder, stopped)
 
 
 def _join(run_dir: RunDir, prospect: Prospect, engine: Engine) -> dict[str, Any]:

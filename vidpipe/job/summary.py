@@ -32,6 +32,8 @@ class Summary:
     statuses: Mapping[str, int]
     errors: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     """For each error kind: rows, and the first row's message."""
+    flags: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """For each flag of a reply, and each parse state but `ok`: rows, and the first one's id. With the column's name."""
     matches: int | None = None
     """Rows whose text equals their `answer` exactly; None without answers."""
     with_answer: int = 0
@@ -52,19 +54,26 @@ def summarize(results: Path, expected: int, samples: int = 8) -> Summary:
         samples: Answered rows to quote.
     """
     schema = pq.read_schema(results)
-    wanted = ["id", "status", "error_kind", "error", "text", *(n for n in ("question", "answer") if n in schema.names)]
+    wanted = ["id", "status", "error_kind", "error", "text"]
+    wanted += [name for name in ("question", "answer", "reply") if name in schema.names]
     rows = pq.read_table(results, columns=wanted).to_pylist()
     errors: dict[str, tuple[int, str]] = {}
     for row in rows:
         if row["error_kind"]:
             count, first = errors.get(row["error_kind"], (0, row["error"]))
             errors[row["error_kind"]] = (count + 1, first)
+    flags: dict[str, tuple[int, str]] = {}
+    for row in rows:
+        for mark in _marks(row.get("reply")):
+            count, name = flags.get(mark, (0, row["id"]))
+            flags[mark] = (count + 1, name)
     judged = [row for row in rows if row.get("answer") is not None]
     return Summary(
         rows=len(rows),
         expected=expected,
         statuses=Counter(row["status"] for row in rows),
         errors=errors,
+        flags=flags,
         matches=sum((row["text"] or "").strip() == _answer(row) for row in judged) if judged else None,
         with_answer=len(judged),
         samples=tuple(
@@ -73,6 +82,14 @@ def summarize(results: Path, expected: int, samples: int = 8) -> Summary:
             if row["text"] is not None
         )[:samples],
     )
+
+
+def _marks(reply: Mapping[str, Any] | None) -> list[str]:
+    """What is noticed about a reply, by the columns that say so."""
+    if reply is None:
+        return []
+    parse = [] if reply["parse"] in (None, "ok") else [f"reply.parse {reply['parse']}"]
+    return [*parse, *(f"reply.flags {flag}" for flag in reply["flags"])]
 
 
 def _answer(row: Mapping[str, Any]) -> str:

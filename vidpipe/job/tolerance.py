@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
-from vidpipe.recipe.schema import ToleranceByCause, Tolerated
+from vidpipe.recipe.schema import Output, ToleranceByCause, Tolerated
 
 MEDIA_STATUSES = ("media_error", "row_error")
 ENGINE_STATUSES = ("engine_error",)
@@ -29,3 +30,31 @@ def tolerated(counts: Mapping[str, int], tolerance: Tolerated | ToleranceByCause
 
 def _within(failed: int, total: int, limit: Tolerated) -> bool:
     return failed <= limit if isinstance(limit, int) else failed <= limit * total
+
+
+class FailureLimit:
+    """Tells when so many rows have failed that a run cannot end within its tolerance any more.
+
+    Only a tolerance that somebody wrote ends a run: by default every row gets its turn.
+
+    Args:
+        output: The recipe's.
+        rows: Rows of the whole run; shares are of these.
+        statuses: Rows a status that are recorded already.
+    """
+
+    def __init__(self, output: Output, rows: int, statuses: Mapping[str, int]) -> None:
+        self._tolerance = output.tolerance if "tolerance" in output.model_fields_set else None
+        self._rows, self._counts = rows, Counter(statuses)
+
+    def add(self, status: str) -> None:
+        """Count a row."""
+        self._counts[status] += 1
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the run would not be within its tolerance if all rows still to come were answered."""
+        if self._tolerance is None:
+            return False
+        to_come = max(0, self._rows - self._counts.total())
+        return not tolerated({**self._counts, "ok": self._counts["ok"] + to_come}, self._tolerance)

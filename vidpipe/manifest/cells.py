@@ -27,6 +27,8 @@ def clean_text(name: str, value: Any, kind: RowKind = "bad_value") -> str:
     """
     if not isinstance(value, str):
         raise RowError(kind, f"{name} must be a text, found {value!r}.")
+    if value.isascii():
+        return value
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -8,6 +8,7 @@ split at the newline byte only, duplicate keys are faults, and numbers keep thei
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ def read_jsonl(path: Path) -> Iterator[Record | Fault]:
 
 def _read_line(number: int, raw: bytes) -> Record | Fault:
     try:
-        value = json.loads(raw.decode("utf-8"), object_pairs_hook=_object, parse_constant=_not_json)
+        value = _DECODER.decode(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
         return Fault(
             "encoding",
@@ -57,9 +58,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for key, value in pairs:
         if key in values:
             raise _DuplicateKeyError(repr(key))
-        values[key] = value
+        values[sys.intern(key)] = value  # else each row would hold its columns' names anew
     return values
 
 
 def _not_json(word: str) -> float:
     raise ValueError(f"{word} is not a JSON number; write null, or the word in quotes")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_not_json)

@@ -27,7 +27,14 @@ def read_parquet(path: Path) -> Iterator[Record | Fault]:
             yield Fault("duplicate_column", f"column {twice[0]!r} stands twice. Rename one.")
             return
         number = 0
-        for batch in file.iter_batches(batch_size=BATCH_ROWS):
-            for values in batch.to_pylist(maps_as_pydicts="strict"):
-                number += 1
-                yield Record(number, values)
+        try:
+            for batch in file.iter_batches(batch_size=BATCH_ROWS):
+                for values in batch.to_pylist(maps_as_pydicts="strict"):
+                    number += 1
+                    yield Record(number, values)
+        except UnicodeDecodeError as error:
+            yield Fault("encoding", f"row {number + 1} or one of the next holds text that is not UTF-8: {error}.")
+        except KeyError as error:
+            yield Fault("duplicate_key", f"row {number + 1} or one of the next has a map with a key twice: {error}.")
+        except (pa.ArrowException, OSError, ValueError) as error:
+            yield Fault("syntax", f"row {number + 1} or one of the next cannot be read: {error}.")

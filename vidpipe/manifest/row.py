@@ -13,7 +13,7 @@ FaultKind = ManifestKind | RowKind
 REFUSING_KINDS: frozenset[str] = frozenset(get_args(ManifestKind))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Fault:
     """Something wrong in a manifest."""
 
@@ -29,7 +29,7 @@ class Fault:
         return self.kind in REFUSING_KINDS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Record:
     """One record of the file as it was read, before anything is checked."""
 
@@ -37,7 +37,7 @@ class Record:
     values: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Medium:
     """One video or image of a row, as the manifest names it."""
 
@@ -68,7 +68,7 @@ class Medium:
         return f"{self.name}#t={self.start_s or 0:g},{'' if self.end_s is None else f'{self.end_s:g}'}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One request to the model."""
 
@@ -106,7 +106,7 @@ class Row:
     """Every column as read, for templates and for the output."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BadRow:
     """A row that cannot run; it still gets its row in the output."""
 

@@ -104,9 +104,10 @@ def _settings(values: Mapping[str, Any], section: str) -> dict[str, Any]:
     if nested is not None and not isinstance(nested, dict):
         raise RowError("bad_value", f"{section} must be an object, found {nested!r}.")
     settings = dict(nested or {})
+    start = f"{section}."
     for name, value in values.items():
-        if name.startswith(f"{section}.") and value is not None:
-            key = name.removeprefix(f"{section}.")
+        if name.startswith(start) and value is not None:
+            key = name.removeprefix(start)
             if key in settings:
                 raise RowError("bad_value", f"{section}.{key} stands twice, nested and dotted. Keep one.")
             settings[key] = value

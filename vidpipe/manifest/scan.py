@@ -25,9 +25,16 @@ class Manifest:
     """Everything that is known of a manifest after one pass."""
 
     rows: list[Row | BadRow] = field(default_factory=list)
+    count: int = 0
+    """Rows that were read, whether they were kept or not."""
     columns: dict[str, ColumnKind] = field(default_factory=dict)
     """The manifest's columns in order of appearance; `json` ones hold values of any type."""
     faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the file cannot be trusted as a whole."""
+        return any(fault.refuses_manifest for fault in self.faults)
 
     def raise_if_refused(self, path: Path) -> None:
         """Refuse a file that cannot be trusted as a whole.
@@ -50,6 +57,18 @@ def scan_manifest(path: Path, *, recipe_has_prompt: bool) -> Manifest:
         recipe_has_prompt: Whether rows without a question get one from the recipe.
     """
     manifest = Manifest()
+    manifest.rows.extend(scan_rows(path, manifest, recipe_has_prompt=recipe_has_prompt))
+    return manifest
+
+
+def scan_rows(path: Path, manifest: Manifest, *, recipe_has_prompt: bool) -> Iterator[Row | BadRow]:
+    """The rows of the manifest at `path` one by one, none of them kept.
+
+    Args:
+        path: See `scan_manifest`.
+        manifest: Gets everything but the rows; whole when the last row has come.
+        recipe_has_prompt: See `scan_manifest`.
+    """
     first_line: dict[str, int] = {}
     first_in_set: dict[tuple[str, int], int] = {}
     for item in _open(path):
@@ -59,18 +78,18 @@ def scan_manifest(path: Path, *, recipe_has_prompt: bool) -> Manifest:
         for name in item.values:
             if name not in manifest.columns:
                 manifest.columns[name] = _kind_of(path, name)
-        row = _in_set(to_row(item, len(manifest.rows), recipe_has_prompt=recipe_has_prompt), item.line, first_in_set)
-        manifest.rows.append(row)
+        row = _in_set(to_row(item, manifest.count, recipe_has_prompt=recipe_has_prompt), item.line, first_in_set)
+        manifest.count += 1
         if isinstance(row, BadRow):
             manifest.faults.append(row.fault)
         if (earlier := first_line.setdefault(row.id, item.line)) != item.line:
             message = f"line {item.line}: id {row.id!r} stands already at line {earlier}. Ids must differ."
             manifest.faults.append(Fault("duplicate_id", message, item.line, row.id))
-    if path.suffix.lower() in DELIMITERS and not any(fault.refuses_manifest for fault in manifest.faults):
+        yield row
+    if path.suffix.lower() in DELIMITERS and not manifest.refused:
         for name in header_of(path, DELIMITERS[path.suffix.lower()]):
             manifest.columns.setdefault(name, "text")
     _check_columns(manifest, recipe_has_prompt)
-    return manifest
 
 
 def _in_set(row: Row | BadRow, line: int, first_line: dict[tuple[str, int], int]) -> Row | BadRow:
@@ -110,7 +129,7 @@ def _kind_of(path: Path, name: str) -> ColumnKind:
 
 def _check_columns(manifest: Manifest, recipe_has_prompt: bool) -> None:
     """Name a column that no row has once, instead of failing every row for it."""
-    if any(fault.refuses_manifest for fault in manifest.faults) or not (manifest.columns or manifest.rows):
+    if manifest.refused or not (manifest.columns or manifest.count):
         return
     wanted: list[tuple[str, Any]] = [("id", {"id"}), ("video", MEDIA_COLUMNS)]
     if not recipe_has_prompt:

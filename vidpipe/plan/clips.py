@@ -62,11 +62,11 @@ def make_plan(rows: Iterable[Row | BadRow], recipe: Recipe, family: Family, proc
         family: The model's family; fills in sampling defaults.
         processor: The checkpoint's video processor settings.
     """
-    template = PromptTemplate(recipe.prompt, recipe.template)
+    resolver = RowResolver(recipe, family, processor)
     groups: dict[tuple[Any, ...], list[PlannedRow]] = {}
     bad: list[BadRow] = []
     for row in rows:
-        planned = _resolve(row, recipe, family, processor, template)
+        planned = resolver.resolve(row)
         if isinstance(planned, BadRow):
             bad.append(planned)
         else:
@@ -74,21 +74,44 @@ def make_plan(rows: Iterable[Row | BadRow], recipe: Recipe, family: Family, proc
     return Plan(tuple(Clip(tuple(members)) for members in groups.values()), tuple(bad))
 
 
-def _resolve(
-    row: Row | BadRow, recipe: Recipe, family: Family, processor: Mapping[str, Any], template: PromptTemplate
-) -> PlannedRow | BadRow:
-    if isinstance(row, BadRow):
-        return row
-    try:
-        settings = resolve_row(recipe, row.values, row.sampling, row.generation)
-        refuse_impossible_media(row, family, recipe, settings.sampling)
-        messages = messages_for(row, template, recipe.system)
-        sampling = family.complete(settings.sampling, processor)
-    except RowError as error:
-        return BadRow(row.index, row.id, Fault(error.kind, str(error), row.line, row.id), row.values)
-    except CapabilityError as error:  # the recipe's own sampling was found good; the row's columns ask for this
-        return BadRow(row.index, row.id, Fault("bad_value", f"row {row.id!r}: {error}", row.line, row.id), row.values)
-    return PlannedRow(row, replace(settings, sampling=sampling), messages)
+class RowResolver:
+    """Gives rows their settings and messages; rows without settings of their own share one `RowSettings`.
+
+    Args:
+        recipe: The run's recipe.
+        family: The model's family; fills in sampling defaults.
+        processor: The checkpoint's video processor settings.
+    """
+
+    def __init__(self, recipe: Recipe, family: Family, processor: Mapping[str, Any]) -> None:
+        self._recipe, self._family, self._processor = recipe, family, processor
+        self._template = PromptTemplate(recipe.prompt, recipe.template)
+        self._common: RowSettings | None = None
+
+    def resolve(self, row: Row | BadRow) -> PlannedRow | BadRow:
+        """What is to be asked, or why it cannot be."""
+        if isinstance(row, BadRow):
+            return row
+        try:
+            settings = self._settings(row)
+            refuse_impossible_media(row, self._family, self._recipe, settings.sampling)
+            messages = messages_for(row, self._template, self._recipe.system)
+        except RowError as error:
+            return BadRow(row.index, row.id, Fault(error.kind, str(error), row.line, row.id), row.values)
+        except CapabilityError as error:  # the recipe's own sampling was found good; the row's columns ask for this
+            fault = Fault("bad_value", f"row {row.id!r}: {error}", row.line, row.id)
+            return BadRow(row.index, row.id, fault, row.values)
+        return PlannedRow(row, settings, messages)
+
+    def _settings(self, row: Row) -> RowSettings:
+        own = row.sampling or row.generation or self._recipe.overrides
+        if self._common is not None and not own:
+            return self._common
+        settings = resolve_row(self._recipe, row.values, row.sampling, row.generation)
+        settings = replace(settings, sampling=self._family.complete(settings.sampling, self._processor))
+        if not own:
+            self._common = settings
+        return settings
 
 
 def refuse_impossible_media(row: Row, family: Family, recipe: Recipe, sampling: Sampling) -> None:

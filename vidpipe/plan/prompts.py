@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
-from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2 import StrictUndefined, Template, nodes
+from jinja2.meta import find_undeclared_variables
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from vidpipe.errors import CapabilityError, RecipeError, RowError
@@ -34,12 +36,39 @@ class PromptTemplate:
     """
 
     def __init__(self, source: str | None, name: str | None = None) -> None:
-        self._template = None if name is None else _published(name)
+        self._template, self._source = None if name is None else _published(name), source
         if source is not None:
             try:
                 self._template = _ENVIRONMENT.from_string(source)
-            except TemplateError as error:
+            except Exception as error:  # Python's own compiler has limits, too
                 raise RecipeError(f"prompt: not a Jinja2 template: {error}") from None
+
+    def refuse_unknown_names(self, columns: Iterable[str]) -> None:
+        """Find names that no column has before all rows fail for them.
+
+        Names that the template itself asks about (`is defined`) or gives a default may be missing.
+
+        Args:
+            columns: Those of the manifest.
+
+        Raises:
+            RecipeError: naming them and the columns that there are.
+        """
+        if self._source is None:
+            return
+        tree = _ENVIRONMENT.parse(self._source)
+        tests = (test.node for test in tree.find_all(nodes.Test) if test.name in ("defined", "undefined"))
+        defaults = (call.node for call in tree.find_all(nodes.Filter) if call.name in ("default", "d"))
+        may_lack = {node.name for node in (*tests, *defaults) if isinstance(node, nodes.Name)}
+        known = sorted({*columns, "options"})
+        unknown = find_undeclared_variables(tree) - set(known) - _ENVIRONMENT.globals.keys() - may_lack
+        for name in sorted(unknown):
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"Did you mean {near[0]!r}? " if near else ""
+            raise RecipeError(
+                f"prompt: the template asks for {name!r}, and the manifest has no such column. {hint}"
+                f"It has {', '.join(map(repr, known))}."
+            )
 
     def user_text(self, row: Row) -> str:
         """The text that the model gets beside the media.
@@ -60,7 +89,7 @@ class PromptTemplate:
         options = lettered(row.options, row.option_style or "as_is")
         try:
             text: str = template.render(**{**row.values, "options": options})
-        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        except Exception as error:  # a template can call whatever its values have
             raise RowError("bad_value", f"row {row.id!r}: the recipe's prompt template fails: {error}.") from None
         return text
 
@@ -90,13 +119,20 @@ def lettered(options: Sequence[str], style: OptionStyle) -> list[str]:
     Raises:
         RowError: more options than letters.
     """
-    marks = [match.group(1) if (match := _LETTERED.match(option)) else None for option in options]
-    if style == "as_is" or (style == "auto" and marks == list(LETTERS[: len(options)])):
+    if style == "as_is" or (style == "auto" and _bring_letters(options)):
         return list(options)
     if len(options) > len(LETTERS):
         raise RowError("bad_options", f"{len(options)} options are more than there are letters.")
     form = "({}) {}" if style == "paren" else "{}. {}"
     return [form.format(letter, option) for letter, option in zip(LETTERS, options, strict=False)]
+
+
+def _bring_letters(options: Sequence[str]) -> bool:
+    """Whether all options begin with their letters, in order."""
+    return len(options) <= len(LETTERS) and all(
+        (match := _LETTERED.match(option)) and match.group(1) == letter
+        for letter, option in zip(LETTERS, options, strict=False)
+    )
 
 
 def messages_for(row: Row, template: PromptTemplate, system: str | None) -> tuple[dict[str, Any], ...]:

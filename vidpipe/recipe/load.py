@@ -7,6 +7,7 @@ The result keeps what the user wrote apart from what defaults filled in, because
 from __future__ import annotations
 
 import difflib
+import reprlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -16,6 +17,10 @@ from pydantic import BaseModel, ValidationError
 
 from vidpipe.errors import RecipeError
 from vidpipe.recipe.schema import Recipe
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 200
+"""Quotes of what was found; a value can be a whole file put in by mistake."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +58,14 @@ def load_recipe(path: Path, assignments: list[str]) -> LoadedRecipe:
         raise RecipeError(f"recipe {path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
-        _refuse_duplicate_keys(node, path)
+        _refuse_odd_nodes(node, path)
         raw = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise RecipeError(f"recipe {path} is not YAML: {error}") from None
+    except RecipeError:
+        raise
     except RecursionError:
         raise RecipeError(f"recipe {path} is nested too deeply to be a recipe.") from None
+    except Exception as error:  # PyYAML raises errors of many types for values like `2024-99-99` and `!!int x`
+        raise RecipeError(f"recipe {path} is not YAML: {_printable(error)}") from None
     if not isinstance(raw, dict):
         raise RecipeError(f"recipe {path} must be a YAML mapping (`manifest: ...`), found {type(raw).__name__}.")
     return build_recipe(
@@ -93,7 +100,7 @@ def assign(raw: dict[str, Any], assignment: str) -> None:
         raise RecipeError(f"--set {assignment!r} is not KEY=VALUE. Example: --set sampling.fps=1")
     try:
         parsed = yaml.safe_load(value)
-    except yaml.YAMLError:
+    except Exception:  # see `load_recipe`
         raise RecipeError(
             f"--set {key}: {value!r} is not a YAML value. Quote text that has ':' or '{{' in it."
         ) from None
@@ -119,7 +126,12 @@ def _explain(problem: Any, source: str, node: yaml.Node | None) -> str:
         return f"{where}: unknown key {dotted!r}. {hint}"
     if problem["type"] == "missing":
         return f"{where}: key {dotted!r} is missing."
-    return f"{where}: {dotted}: {problem['msg']}, found {problem['input']!r}."
+    return f"{where}: {dotted}: {problem['msg']}, found {_SHORT.repr(problem['input'])}."
+
+
+def _printable(error: Exception) -> str:
+    """A message whose odd characters every terminal can show."""
+    return str(error).encode(errors="backslashreplace").decode()
 
 
 def _fields_at(path: tuple[str | int, ...]) -> list[str]:
@@ -154,15 +166,22 @@ def _line_of(node: yaml.Node | None, path: tuple[str | int, ...]) -> int | None:
     return line
 
 
-def _refuse_duplicate_keys(node: yaml.Node | None, path: Path) -> None:
-    """YAML itself keeps the last of two equal keys without a word; a recipe must not."""
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if key.value in seen:
-                raise RecipeError(f"{path}, line {key.start_mark.line + 1}: key {key.value!r} stands twice. Keep one.")
-            seen.add(key.value)
-            _refuse_duplicate_keys(value, path)
-    elif isinstance(node, yaml.SequenceNode):
+def _refuse_odd_nodes(node: yaml.Node | None, path: Path, above: tuple[yaml.Node, ...] = ()) -> None:
+    """Refuse what YAML itself takes without a word: the last of two equal keys, keys that are lists, endless values."""
+    if not isinstance(node, yaml.CollectionNode):
+        return
+    line = node.start_mark.line + 1
+    if node in above:
+        raise RecipeError(f"{path}, line {line}: an alias (*) stands inside what it repeats. Write it out.")
+    if isinstance(node, yaml.SequenceNode):
         for item in node.value:
-            _refuse_duplicate_keys(item, path)
+            _refuse_odd_nodes(item, path, (*above, node))
+        return
+    seen: set[str] = set()
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise RecipeError(f"{path}, line {line}: a key must be a word, found a list or a mapping.")
+        if key.value in seen:
+            raise RecipeError(f"{path}, line {key.start_mark.line + 1}: key {key.value!r} stands twice. Keep one.")
+        seen.add(key.value)
+        _refuse_odd_nodes(value, path, (*above, node))

@@ -116,6 +116,41 @@ class Generation(Section):
     """Seed of the sampler; only of use above temperature 0."""
     stop: list[str] = Field(default_factory=list)
     """Texts that end an answer."""
+    json_schema: dict[str, Any] | None = None
+    """JSON schema that the whole answer is held to while it is decoded, and checked against afterwards."""
+    choice: Annotated[list[str], Field(min_length=1)] | None = None
+    """The answer is held to one of these texts."""
+    regex: str | None = None
+    """The answer is held to this regular expression."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Generation:
+        forms = [name for name in ("json_schema", "choice", "regex") if getattr(self, name) is not None]
+        if len(forms) > 1:
+            raise ValueError(f"{' and '.join(forms)} exclude each other; keep one")
+        return self
+
+    @field_validator("json_schema")
+    @classmethod
+    def _a_schema(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
+        if value is not None:
+            from jsonschema.exceptions import SchemaError
+            from jsonschema.validators import validator_for
+
+            try:
+                validator_for(value).check_schema(value)
+            except SchemaError as error:
+                raise ValueError(f"not a JSON schema: {error.message}") from None
+        return value
+
+    @field_validator("regex")
+    @classmethod
+    def _an_expression(cls, value: str | None) -> str | None:
+        try:
+            re.compile(value or "")
+        except (re.error, RecursionError, OverflowError) as error:
+            raise ValueError(f"not a regular expression: {error}") from None
+        return value
 
 
 class ToleranceByCause(Section):
@@ -131,7 +166,8 @@ class Output(Section):
     """What counts as a good run."""
 
     tolerance: Tolerated | ToleranceByCause = 0
-    """Failed rows that still give exit code 0: a count, or a share below 1."""
+    """Failed rows that still give exit code 0: a count, or a share below 1. Where it is given, the run ends as soon as
+    more have failed; left out, every row gets its turn first."""
 
 
 class Media(Section):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Status = Literal["ok", "length", "media_error", "row_error", "engine_error"]
+ParseState = Literal["ok", "not_json", "mismatch"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,16 @@ class VisionTokens:
 
 
 @dataclass(frozen=True)
+class ReplyRecord:
+    """What is noticed about a reply; its text stays as it is."""
+
+    flags: list[str] = field(default_factory=list)
+    """Of `empty`, `control_characters`, `surrogate` (half a pair, recorded as U+FFFD) and `repetition`."""
+    parse: ParseState | None = None
+    """Whether it has the form that `generation` asks for; None if any text will do."""
+
+
+@dataclass(frozen=True)
 class ResolvedRecord:
     """Which settings made the row; the settings themselves stand in the part's metadata under `sha`."""
 
@@ -87,6 +98,7 @@ class OutputRow:
     prompt_sha: str | None = None
     text: str | None = None
     finish_reason: str | None = None
+    reply: ReplyRecord | None = None
     tokens_in: int | None = None
     tokens_out: int | None = None
     frames: FramesRecord | None = None

@@ -7,6 +7,7 @@ next) are JSON text, and each field's metadata says so; nothing is inferred from
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,6 +40,7 @@ _FIELDS: list[tuple[str, pa.DataType]] = [
     ("prompt_sha", pa.string()),
     ("text", pa.string()),
     ("finish_reason", pa.string()),
+    ("reply", pa.struct([("flags", pa.list_(pa.string())), ("parse", pa.string())])),
     ("tokens_in", pa.int32()),
     ("tokens_out", pa.int32()),
     ("frames", _FRAMES),
@@ -113,11 +115,23 @@ def _storable(value: Any) -> Any:
     return value
 
 
+def _strict(value: Any) -> Any:
+    """The value, with words in quotes for the numbers that JSON lacks: null would say that there was none."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {name: _strict(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_strict(item) for item in value]
+    return value
+
+
 def _cell(value: Any, kind: ColumnKind) -> str | None:
     if value is None:
         return None
     if kind == "text" and isinstance(value, str):
         return value
+    value = _strict(value)
     text = json.dumps(value, ensure_ascii=False, default=str)
     try:
         text.encode("utf-8")
