@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,17 +22,17 @@ MODALITIES = ["image", "video"]
 class GraphedEncoder:
     """Stands before a class with vLLM's `SupportsEncoderCudaGraph`; a descendant adds what is its model's own."""
 
+    @abstractmethod
     def encoder_items(self: Any, mm_kwargs: dict[str, Any]) -> list[EncoderItem]:
         """The items of a batch, for `plan.graph_packing`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def graph_merge(self: Any) -> int:
         """Patches along each side that become one token."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sample_inputs(self: Any, item: EncoderItem) -> dict[str, Any]:
         """Keyword arguments of the encoder for a black video like `item`, to time it."""
-        raise NotImplementedError
 
     def get_encoder_cudagraph_config(self: Any) -> Any:
         """Upstream's config, for images and videos, with our way to fill buffers."""
