@@ -49,8 +49,10 @@ class Named:
         has_prompt = (self.recipe.prompt or self.recipe.template) is not None
         impossible, asked_by_template = ImpossibleRows(self.recipe, self.family), False
         for row in scan_rows(self.manifest_path, manifest, recipe_has_prompt=has_prompt):
-            impossible.see(row)
-            asked_by_template |= isinstance(row, Row) and row.text is None and row.messages is None
+            if not impossible.one_can:
+                impossible.see(row)
+            if not asked_by_template:
+                asked_by_template = isinstance(row, Row) and row.text is None and row.messages is None
             yield row
         if manifest.refused:
             return

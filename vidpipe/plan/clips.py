@@ -13,6 +13,9 @@ from vidpipe.plan.prompts import PromptTemplate, messages_for
 from vidpipe.recipe.resolve import RowSettings, resolve_row
 from vidpipe.recipe.schema import Recipe, Sampling
 
+SETTINGS_KEPT = 1024
+"""Different settings of rows that are remembered, for the rows to come."""
+
 
 @dataclass(frozen=True)
 class PlannedRow:
@@ -75,7 +78,7 @@ def make_plan(rows: Iterable[Row | BadRow], recipe: Recipe, family: Family, proc
 
 
 class RowResolver:
-    """Gives rows their settings and messages; rows without settings of their own share one `RowSettings`.
+    """Gives rows their settings and messages; rows that say the same of their settings share one `RowSettings`.
 
     Args:
         recipe: The run's recipe.
@@ -86,7 +89,7 @@ class RowResolver:
     def __init__(self, recipe: Recipe, family: Family, processor: Mapping[str, Any]) -> None:
         self._recipe, self._family, self._processor = recipe, family, processor
         self._template = PromptTemplate(recipe.prompt, recipe.template)
-        self._common: RowSettings | None = None
+        self._known: dict[str, RowSettings] = {}
 
     def resolve(self, row: Row | BadRow) -> PlannedRow | BadRow:
         """What is to be asked, or why it cannot be."""
@@ -104,13 +107,14 @@ class RowResolver:
         return PlannedRow(row, settings, messages)
 
     def _settings(self, row: Row) -> RowSettings:
-        own = row.sampling or row.generation or self._recipe.overrides
-        if self._common is not None and not own:
-            return self._common
+        own = "" if not (row.sampling or row.generation) else repr((row.sampling, row.generation))
+        alike = not self._recipe.overrides
+        if alike and (known := self._known.get(own)) is not None:
+            return known
         settings = resolve_row(self._recipe, row.values, row.sampling, row.generation)
         settings = replace(settings, sampling=self._family.complete(settings.sampling, self._processor))
-        if not own:
-            self._common = settings
+        if alike and len(self._known) < SETTINGS_KEPT:
+            self._known[own] = settings
         return settings
 
 

@@ -123,16 +123,18 @@ def lettered(options: Sequence[str], style: OptionStyle) -> list[str]:
         return list(options)
     if len(options) > len(LETTERS):
         raise RowError("bad_options", f"{len(options)} options are more than there are letters.")
-    form = "({}) {}" if style == "paren" else "{}. {}"
-    return [form.format(letter, option) for letter, option in zip(LETTERS, options, strict=False)]
+    if style == "paren":
+        return [f"({letter}) {option}" for letter, option in zip(LETTERS, options, strict=False)]
+    return [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
 
 
 def _bring_letters(options: Sequence[str]) -> bool:
     """Whether all options begin with their letters, in order."""
-    return len(options) <= len(LETTERS) and all(
-        (match := _LETTERED.match(option)) and match.group(1) == letter
-        for letter, option in zip(LETTERS, options, strict=False)
-    )
+    for letter, option in zip(LETTERS, options, strict=False):
+        match = _LETTERED.match(option)
+        if match is None or match.group(1) != letter:
+            return False
+    return len(options) <= len(LETTERS)
 
 
 def messages_for(row: Row, template: PromptTemplate, system: str | None) -> tuple[dict[str, Any], ...]:
