@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from vidpipe.errors import CapabilityError, RowError
 from vidpipe.job import outcome
+from vidpipe.job.again import asked_again, rule_for
 from vidpipe.job.prospect import Prospect
 from vidpipe.job.settings import ResolvedRow, Resolver
-from vidpipe.plan.clips import Clip, PlannedRow
+from vidpipe.manifest.row import BadRow, Fault
+from vidpipe.plan.clips import Clip, PlannedRow, clip_key
 from vidpipe.record.disk import server_now_s
 from vidpipe.record.lease import Heart, take
 from vidpipe.record.row import OutputRow
@@ -57,18 +60,20 @@ class ShardFeed:
     ) -> None:
         self._prospect, self._run_dir, self._shards = prospect, run_dir, shards
         self._run, self._resolver, self._on_row = run, resolver, on_row
-        self._record = prospect.recipe.record
+        self._keeping = prospect.recipe.record
         self._by_id = {row.id: row for row in prospect.manifest.rows}
         self._open = wanted - run_dir.done_shards()
         self._held: dict[int, ShardWriter] = {}
-        self._heart = Heart(self._record.lease_s)
+        self._heart = Heart(self._keeping.lease_s)
         self._tasks: Iterator[Task] = iter(())
+        self._again: dict[tuple[Any, ...], Task] = {}
+        self._processor = prospect.checkpoint.processor(prospect.family)
         self._look_at, self._look_again_s = 0.0, LOOK_AGAIN_S
 
     def next_task(self) -> Task | None:
         """The next clip to answer; None when there is nothing to take just now."""
         while True:
-            task = next(self._tasks, None)
+            task = self._again.pop(next(iter(self._again))) if self._again else next(self._tasks, None)
             if task is None:
                 if not self._claim():
                     return None
@@ -80,13 +85,40 @@ class ShardFeed:
         """Whether every shard is done, by whomever, as of the last look for a free one."""
         return not self._open
 
-    def record(self, writer: ShardWriter, row: OutputRow, resolved: ResolvedRow | None) -> None:
-        """Record a finished row; publish its shard when it was the last."""
+    def settle(self, task: Task, planned: PlannedRow, row: OutputRow, resolved: ResolvedRow) -> bool:
+        """Record what became of a row; False if it is to be asked again, by the recipe's `retry.rules`."""
+        writer = task.writer
         if not self.holds(writer):
-            return  # its shard was lost to another process while the engine was at it
-        writer.append(row, resolved.values if resolved else {})
-        self._on_row(row)
+            return False  # its shard was lost to another process while the engine was at it
+        tries = writer.tries.get(row.id, [])
+        row = replace(row, attempt=row.attempt + len(tries))
+        if rule_for(self._prospect.recipe.retry.rules, [*tries, row]) is None:
+            self._record(writer, row, resolved)
+            return True
+        writer.append_try(row, resolved.values)
+        return not self._ask_again(writer, planned, alone=task.alone)
+
+    def _record(self, writer: ShardWriter, row: OutputRow, resolved: ResolvedRow | None) -> None:
+        self._on_row(writer.append(row, resolved.values if resolved else {}))
         self._publish_if_whole(writer)
+
+    def _ask_again(self, writer: ShardWriter, planned: PlannedRow, *, alone: bool) -> bool:
+        """Queue a row that has been tried; False if its own columns leave no way to, which is recorded then."""
+        prospect, tries = self._prospect, writer.tries[planned.row.id]
+        rule = rule_for(prospect.recipe.retry.rules, tries)
+        try:
+            if rule is None:  # another recipe's, before a restart
+                raise RowError("bad_value", "retry.rules do not ask again any more")
+            again = asked_again(planned, rule, len(tries), prospect.recipe, prospect.family, self._processor)
+        except (RowError, CapabilityError) as error:
+            fault = Fault("bad_value", f"it cannot be asked again: {error}")
+            row = outcome.not_run(BadRow(planned.row.index, planned.row.id, fault, planned.row.values))
+            self._record(writer, replace(row, attempt=tries[-1].attempt + 1), None)
+            return False
+        key = (writer.lease.shard, alone, clip_key(again))
+        rows = self._again[key].clip.rows if key in self._again else ()
+        self._again[key] = Task(Clip((*rows, again)), writer, alone)
+        return True
 
     def holds(self, writer: ShardWriter) -> bool:
         """Whether the shard is still this process's to work on."""
@@ -118,11 +150,11 @@ class ShardFeed:
         self._open -= self._run_dir.done_shards()
         latest, now_s = self._run_dir.latest_attempts(), server_now_s(self._run_dir.claims)
         for shard in sorted(self._open - self._held.keys()):
-            lease = take(self._run_dir, shard, latest.get(shard, 0), now_s, self._record.lease_s)
+            lease = take(self._run_dir, shard, latest.get(shard, 0), now_s, self._keeping.lease_s)
             if lease is not None:
                 self._heart.keep(lease)
                 columns = self._prospect.manifest.columns
-                writer = ShardWriter(lease, self._shards.ids[shard], columns, self._run, self._record.sync_s)
+                writer = ShardWriter(lease, self._shards.ids[shard], columns, self._run, self._keeping.sync_s)
                 self._held[shard] = writer
                 self._begin(writer)
                 self._look_again_s = LOOK_AGAIN_S
@@ -136,23 +168,28 @@ class ShardFeed:
         limit = self._prospect.recipe.retry.attempts
         tasks: list[Task] = []
         for clip in plan.clips:
-            sound = tuple(p for p in clip.rows if not writer.deaths[p.row.id])
+            fresh = [p for p in clip.rows if p.row.id not in writer.tries]
+            for planned in clip.rows:
+                if planned.row.id in writer.tries and writer.deaths[planned.row.id] < limit:
+                    self._ask_again(writer, planned, alone=writer.deaths[planned.row.id] > 0)
+            sound = tuple(p for p in fresh if not writer.deaths[p.row.id])
             if sound:
                 tasks.append(Task(Clip(sound), writer, alone=False))
-            suspects = tuple(p for p in clip.rows if 0 < writer.deaths[p.row.id] < limit)
+            suspects = tuple(p for p in fresh if 0 < writer.deaths[p.row.id] < limit)
             if suspects:
                 tasks.append(Task(Clip(suspects), writer, alone=True))
             for planned in clip.rows:
                 if writer.deaths[planned.row.id] >= limit:
                     self._give_up(writer, planned)
         for bad in plan.bad_rows:
-            self.record(writer, outcome.not_run(bad), None)
+            self._record(writer, outcome.not_run(bad), None)
         self._tasks = iter(tasks)
         self._publish_if_whole(writer)
 
     def _give_up(self, writer: ShardWriter, planned: PlannedRow) -> None:
         resolved = self._resolver.resolve(planned.settings)
-        self.record(writer, outcome.poisoned(planned, resolved, writer.deaths[planned.row.id]), resolved)
+        row = outcome.poisoned(planned, resolved, writer.deaths[planned.row.id])
+        self._record(writer, replace(row, attempt=row.attempt + len(writer.tries.get(row.id, []))), resolved)
 
     def _publish_if_whole(self, writer: ShardWriter) -> None:
         if writer.whole and self.holds(writer):

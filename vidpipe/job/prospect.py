@@ -10,6 +10,7 @@ from pathlib import Path
 from vidpipe.engine.checkpoint import Checkpoint, read_checkpoint
 from vidpipe.engine.interface import Demands
 from vidpipe.errors import RecipeError
+from vidpipe.job.again import refuse_useless_rules
 from vidpipe.job.codec import for_codec
 from vidpipe.job.impossible import ImpossibleRows, refuse_impossible, with_engine_args
 from vidpipe.job.prepare import ClipReader
@@ -121,6 +122,7 @@ def read_named(loaded: LoadedRecipe) -> Named:
     refuse_impossible(recipe, family, checkpoint.config.get("architectures") or ())
     recipe = for_codec(with_engine_args(recipe, family))
     family.complete(recipe.sampling, checkpoint.processor(family))
+    refuse_useless_rules(recipe, family, checkpoint.processor(family))
     manifest_path = folder / Path(recipe.manifest).expanduser()
     if recipe.media_root is None:
         # Nobody named a root, so there is none to stay in; relative paths start beside the manifest.

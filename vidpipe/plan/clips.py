@@ -73,7 +73,7 @@ def make_plan(rows: Iterable[Row | BadRow], recipe: Recipe, family: Family, proc
         if isinstance(planned, BadRow):
             bad.append(planned)
         else:
-            groups.setdefault(_clip_key(planned), []).append(planned)
+            groups.setdefault(clip_key(planned), []).append(planned)
     return Plan(tuple(Clip(tuple(members)) for members in groups.values()), tuple(bad))
 
 
@@ -169,7 +169,8 @@ def refuse_impossible_media(row: Row, family: Family, recipe: Recipe, sampling: 
         raise RowError("bad_value", f"row {row.id!r}: with pruning there is no place for subtitles between frames.")
 
 
-def _clip_key(planned: PlannedRow) -> tuple[Any, ...]:
+def clip_key(planned: PlannedRow) -> tuple[Any, ...]:
+    """Equal for the rows of one clip."""
     row = planned.row
     if not row.media:
         return ("text", row.index)

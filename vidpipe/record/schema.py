@@ -27,6 +27,16 @@ _FRAMES = pa.struct(
         ("sha", pa.string()),
     ]
 )
+_REPLY = pa.struct([("flags", pa.list_(pa.string())), ("parse", pa.string())])
+_TRY = pa.struct(
+    [
+        ("attempt", pa.int32()),
+        *((name, pa.string()) for name in ("status", "error_kind", "error", "text", "finish_reason")),
+        ("reply", _REPLY),
+        ("tokens_out", pa.int32()),
+        ("resolved_sha", pa.string()),
+    ]
+)
 _FIELDS: list[tuple[str, pa.DataType]] = [
     ("id", pa.string()),
     ("clip_id", pa.string()),
@@ -40,7 +50,7 @@ _FIELDS: list[tuple[str, pa.DataType]] = [
     ("prompt_sha", pa.string()),
     ("text", pa.string()),
     ("finish_reason", pa.string()),
-    ("reply", pa.struct([("flags", pa.list_(pa.string())), ("parse", pa.string())])),
+    ("reply", _REPLY),
     ("tokens_in", pa.int32()),
     ("tokens_out", pa.int32()),
     ("frames", _FRAMES),
@@ -50,6 +60,7 @@ _FIELDS: list[tuple[str, pa.DataType]] = [
     ("resolved", pa.struct([(name, pa.string()) for name in ("sha", "model", "engine", "vidpipe")])),
     ("seconds", pa.struct([(name, pa.float64()) for name in ("decode", "prepare", "queue", "engine")])),
     ("attempt", pa.int32()),
+    ("other_tries", pa.list_(_TRY)),
 ]
 OWN_COLUMNS = frozenset(name for name, _ in _FIELDS)
 KIND_KEY = b"vidpipe.kind"
