@@ -6,6 +6,7 @@ Called again, it goes on.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -39,6 +40,7 @@ from vidpipe.record.row import OutputRow
 from vidpipe.record.run_dir import RunDir, describe_environment
 from vidpipe.record.shards import Shards
 from vidpipe.record.status import read_status
+from vidpipe.redact import redact
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ def _refuse_live_workers(run_dir: RunDir, lease_s: float) -> None:
 
 def _describe(prospect: Prospect, engine: Engine) -> dict[str, Any]:
     recipe = prospect.recipe
-    return {
+    values = {
         "vidpipe": __version__,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "description": recipe.description,
@@ -200,3 +202,6 @@ def _describe(prospect: Prospect, engine: Engine) -> dict[str, Any]:
             "columns": prospect.manifest.columns,
         },
     }
+    described: dict[str, Any] = json.loads(redact(json.dumps(values)))
+    described["manifest"]["columns"] = prospect.manifest.columns  # names, by which rows are read again
+    return described

@@ -15,6 +15,7 @@ from vidpipe.manifest.cells import clean_text, number, text, texts, whole_number
 from vidpipe.manifest.chat import chat_of
 from vidpipe.manifest.media import first_window, media_of
 from vidpipe.manifest.row import BadRow, Fault, Medium, Record, Row
+from vidpipe.redact import redact
 
 RARE_COLUMNS = frozenset(
     {
@@ -78,6 +79,8 @@ def _simple_row(record: Record, index: int, recipe_has_prompt: bool) -> Row | No
     for value in (question, prompt, clip_id, group_id):
         if value is not None and (type(value) is not str or not (value.isascii() or _is_utf8(value))):
             return None
+    if redact(row_id) != row_id:
+        return None
     try:
         window = first_window(values) if has_window else (None, None)
         sampling = _settings(values, "sampling") if has_settings else {}
@@ -125,7 +128,10 @@ def _row_id(value: Any) -> str:
         raise RowError("bad_id", "the row has no id.")
     if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
         raise RowError("bad_id", f"id must be a text or a number, found {value!r}.")
-    return clean_text("id", str(value), "bad_id")
+    row_id = clean_text("id", str(value), "bad_id")
+    if redact(row_id) != row_id:
+        raise RowError("bad_id", "the id holds a password, a token or a signature, and ids are recorded. Give another.")
+    return row_id
 
 
 def _row(record: Record, index: int, row_id: str, recipe_has_prompt: bool) -> Row:

@@ -14,6 +14,7 @@ import msgspec
 import orjson
 
 from vidpipe.record.row import OutputRow
+from vidpipe.redact import redact
 
 _ROW, _TRY, _SETTINGS, _STARTED = b"R", b"T", b"C", b"S"
 
@@ -44,7 +45,7 @@ def tried(line: bytes) -> bytes:
 
 def settings(sha: str, values: Mapping[str, Any]) -> bytes:
     """Entry of settings that rows refer to by hash."""
-    return _SETTINGS + json.dumps({sha: values}).encode()
+    return _SETTINGS + redact(json.dumps({sha: values})).encode()
 
 
 def started(row_id: str) -> bytes:
