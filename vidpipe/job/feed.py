@@ -12,9 +12,10 @@ from vidpipe.job import outcome
 from vidpipe.job.again import asked_again, rule_for
 from vidpipe.job.prospect import Prospect
 from vidpipe.job.settings import ResolvedRow, Resolver
+from vidpipe.job.tolerance import FailureLimit
 from vidpipe.manifest.row import BadRow, Fault
 from vidpipe.plan.clips import Clip, PlannedRow, clip_key
-from vidpipe.record.disk import server_now_s
+from vidpipe.record.disk import read_mark, server_now_s
 from vidpipe.record.lease import Heart, take
 from vidpipe.record.row import OutputRow
 from vidpipe.record.run_dir import RunDir
@@ -23,6 +24,8 @@ from vidpipe.record.shards import Shards
 
 LOOK_AGAIN_S, LOOK_AGAIN_AT_MOST_S = 0.5, 4.0
 """Between two looks for a free shard while there is none; doubled each time, for a thousand may be waiting."""
+COUNT_EVERY_S = 10.0
+"""Between two looks at what others have finished; only with a tolerance that can end the run."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class ShardFeed:
         run: Stored in every part's metadata.
         resolver: Makes the settings that rows record.
         on_row: Told of every recorded row.
+        limit: Told what the shards have recorded, also those of other processes.
     """
 
     def __init__(
@@ -57,11 +61,13 @@ class ShardFeed:
         run: Mapping[str, Any],
         resolver: Resolver,
         on_row: Callable[[OutputRow], None],
+        limit: FailureLimit,
     ) -> None:
         self._prospect, self._run_dir, self._shards = prospect, run_dir, shards
         self._run, self._resolver, self._on_row = run, resolver, on_row
         self._keeping = prospect.recipe.record
         self._by_id = {row.id: row for row in prospect.manifest.rows}
+        self._limit = limit
         self._open = wanted - run_dir.done_shards()
         self._held: dict[int, ShardWriter] = {}
         self._heart = Heart(self._keeping.lease_s)
@@ -69,6 +75,7 @@ class ShardFeed:
         self._again: dict[tuple[Any, ...], Task] = {}
         self._processor = prospect.checkpoint.processor(prospect.family)
         self._look_at, self._look_again_s = 0.0, LOOK_AGAIN_S
+        self._count_at, self._counted = 0.0, set[int]()
 
     def next_task(self) -> Task | None:
         """The next clip to answer; None when there is nothing to take just now."""
@@ -100,6 +107,7 @@ class ShardFeed:
 
     def _record(self, writer: ShardWriter, row: OutputRow, resolved: ResolvedRow | None) -> None:
         self._on_row(writer.append(row, resolved.values if resolved else {}))
+        self._limit.see(writer.lease.shard, writer.statuses)
         self._publish_if_whole(writer)
 
     def _ask_again(self, writer: ShardWriter, planned: PlannedRow, *, alone: bool) -> bool:
@@ -131,6 +139,16 @@ class ShardFeed:
                 self._let_go(writer, died=False)
             else:
                 writer.tick()
+        if self._limit.counts and time.monotonic() >= self._count_at:
+            self._count_at = time.monotonic() + COUNT_EVERY_S
+            self._count_others()
+
+    def _count_others(self) -> None:
+        """Take note of shards that other processes have finished: their failures count, too."""
+        for shard in self._run_dir.done_shards() - self._counted - self._held.keys():
+            if (mark := read_mark(self._run_dir.done_file(shard))) is not None:
+                self._counted.add(shard)
+                self._limit.see(shard, mark["statuses"])
 
     def close(self, *, died: bool = False) -> None:
         """Give back what is held. Idempotent. `died`: see `Lease.give_back`."""
@@ -156,6 +174,7 @@ class ShardFeed:
                 columns = self._prospect.manifest.columns
                 writer = ShardWriter(lease, self._shards.ids[shard], columns, self._run, self._keeping.sync_s)
                 self._held[shard] = writer
+                self._limit.see(shard, writer.statuses)
                 self._begin(writer)
                 self._look_again_s = LOOK_AGAIN_S
                 return True

@@ -52,6 +52,8 @@ class ShardWriter:
         self._run_dir, self._columns, self._run = lease.run_dir, columns, run
         self._ids, self._missing = ids, set(ids)
         self._settings: dict[str, Any] = {}
+        self.statuses: Counter[str] = Counter()
+        """Recorded rows a status, those of earlier attempts too."""
         self.deaths: Counter[str] = Counter()
         """For each unfinished row, the attempts that vanished while it was started."""
         self.tries: dict[str, list[OutputRow]] = {}
@@ -88,6 +90,7 @@ class ShardWriter:
             self._note_settings(row, resolved)
             if tries := self.tries.pop(row.id, None):
                 row = replace(standing([*tries, row]), manifest=row.manifest)
+            self.statuses[row.status] += 1
             self._journal.append(entries.row(to_json(row, self._columns)))
         return row
 
@@ -163,6 +166,7 @@ class ShardWriter:
                 self._journal.append(payload)
             elif entry.row is not None and entry.row["id"] in self._missing:
                 self._missing.discard(entry.row["id"])
+                self.statuses[entry.row["status"]] += 1
                 self._journal.append(payload)
         if not was_given_back(self._run_dir, self.lease.shard, attempt):
             self.deaths.update(started & self._missing)
