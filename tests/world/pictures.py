@@ -67,15 +67,25 @@ def paint(what: Strokes, width: int, height: int) -> Tensor:
     since = torch.where(shown, times_s - appears, 0.0)
     x, y = (x + x_speed * since).float(), (y + y_speed * since).float()
     lit = (what.border[:, :1] <= what.times_s) & (what.times_s < what.border[:, 1:])
-    return _fill(x, y, shown, what.things[:, :, 6:].float(), lit, what.backdrop.float(), width, height)
+    across, down = (torch.arange(side, device=x.device) + 0.5 for side in (width, height))
+    return fill(x, y, shown, what.things[:, :, 6:].float(), lit, what.backdrop.float(), across, down)
 
 
-def _fill(
-    x: Tensor, y: Tensor, shown: Tensor, look: Tensor, lit: Tensor, backdrop: Tensor, width: int, height: int
+def fill(
+    x: Tensor, y: Tensor, shown: Tensor, look: Tensor, lit: Tensor, backdrop: Tensor, across: Tensor, down: Tensor
 ) -> Tensor:
+    """`paint`'s pixels once all is worked out but them; apart, so that it can be compiled.
+
+    Args:
+        x: [B, things, F], pixels; `y` and `shown` likewise.
+        look: [B, things, 5]: radius, shape, red, green, blue.
+        lit: [B, F].
+        backdrop: See `Strokes`.
+        across: [width]: middles of the pixels; `down` [height].
+    """
     clips, things, frames = x.shape
-    across = (torch.arange(width, device=x.device) + 0.5).view(1, 1, 1, width)
-    down = (torch.arange(height, device=x.device) + 0.5).view(1, 1, height, 1)
+    width, height = across.shape[0], down.shape[0]
+    across, down = across.view(1, 1, 1, width), down.view(1, 1, height, 1)
     u, v = across / width - 0.5, down / height - 0.5
     back = [value.view(clips, 1, 1, 1) for value in backdrop.unbind(1)]
     shade = back[3] * u + back[4] * v + back[5] * torch.sin(2 * math.pi * (back[6] * u + back[7] * v))
@@ -147,9 +157,10 @@ def _quantise(plane: Tensor, step: Tensor) -> Tensor:
     place = torch.arange(8, device=plane.device, dtype=torch.float32)
     basis = torch.cos(math.pi * (2 * place[None] + 1) * place[:, None] / 16) / 2
     basis[0] /= math.sqrt(2)
+    both = torch.kron(basis, basis)  # one large product: a million of 8x8 are slow on a GPU
     clips, frames, height, width = plane.shape
     blocks = plane.view(clips, frames, height // 8, 8, width // 8, 8).transpose(3, 4)
-    waves = basis @ blocks @ basis.T
-    wide = (step.view(-1, 1, 1, 1, 1, 1) * (1 + (place[:, None] + place[None]) / 6)).clamp(min=1e-3)
-    back = basis.T @ (torch.round(waves / wide) * wide) @ basis
-    return back.transpose(3, 4).reshape(plane.shape)
+    waves = blocks.reshape(clips, -1, 64) @ both.T
+    wide = (step.view(-1, 1, 1) * (1 + (place[:, None] + place).flatten() / 6)).clamp(min=1e-3)
+    back = (torch.round(waves / wide) * wide) @ both
+    return back.view(blocks.shape).transpose(3, 4).reshape(plane.shape)

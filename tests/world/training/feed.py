@@ -75,7 +75,7 @@ def make_given(tokens: int, easy: float, pruned: float, words: Vocabulary, rng: 
     )
 
 
-def _work(seed: int, tokens: int, progress: Any, out: Any) -> None:
+def _work(seed: str, tokens: int, progress: Any, out: Any) -> None:
     torch.set_num_threads(1)
     words, rng = Vocabulary(), random.Random(seed)
     while True:
@@ -132,13 +132,13 @@ def test_batches(count: int, tokens: int, workers: int) -> list[Given]:
 class Feed:
     """An endless source of train batches on the device."""
 
-    def __init__(self, seed: int, workers: int, tokens: int, device: torch.device) -> None:
+    def __init__(self, seed: str, workers: int, tokens: int, device: torch.device) -> None:
         context = mp.get_context("fork")
         self.progress = context.Value("d", 0.0)
         self._made = context.Queue(WAITING * workers)
         self._ready: queue.Queue[Given] = queue.Queue(WAITING)
         self._workers = [
-            context.Process(target=_work, args=(seed * 1000 + place, tokens, self.progress, self._made), daemon=True)
+            context.Process(target=_work, args=(f"{seed} {place}", tokens, self.progress, self._made), daemon=True)
             for place in range(workers)
         ]
         for worker in self._workers:

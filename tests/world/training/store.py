@@ -52,21 +52,23 @@ def read(folder: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, str]]:
     return values, about
 
 
-def load(folder: Path, model: Any, optimiser: Any | None) -> tuple[float, int]:
-    """Put the weights, and into `optimiser` the moments, back; seconds trained and steps made before."""
+def progress(folder: Path) -> tuple[float, int]:
+    """Seconds trained and steps made by what the folder holds; 0 where it holds nothing."""
+    about = read(folder, "weights")[1]
+    return float(about.get("trained_s", 0)), int(about.get("steps", 0))
+
+
+def load(folder: Path, model: Any, optimiser: Any) -> None:
+    """Put weights and moments back, as far as the folder has them."""
     weights, about = read(folder, "weights")
-    if not weights:
-        return 0.0, 0
-    moments = read(folder, "moments")[0] if optimiser is not None else {}
+    moments, _ = read(folder, "moments")
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter.copy_(weights[name])
-            if optimiser is not None and f"{name}.exp_avg" in moments:
+            if weights:
+                parameter.copy_(weights[name])
+            if f"{name}.exp_avg" in moments:
                 state = {
                     key: moments[f"{name}.{key}"].float().to(parameter.device) for key in ("exp_avg", "exp_avg_sq")
                 }
-                optimiser.state[parameter] = {
-                    "step": torch.tensor(float(about["steps"]), device=parameter.device),
-                    **state,
-                }
-    return float(about["trained_s"]), int(about["steps"])
+                steps = torch.tensor(float(about["steps"]), device=parameter.device)
+                optimiser.state[parameter] = {"step": steps, **state}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import random
 import time
 from collections.abc import Iterable, Iterator
@@ -92,7 +93,8 @@ class Trainer:
         dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
         self.network = Network(model, dtype, compiled=not eager)
         if not eager:
-            pictures._fill = torch.compile(pictures._fill, dynamic=True)
+            torch._dynamo.config.recompile_limit = 64  # sizes that happen to be equal are compiled apart
+            pictures.fill = torch.compile(pictures.fill, dynamic=True)
         shrunk = [p for name, p in model.named_parameters() if p.ndim >= 2 and "embed" not in name]
         others = [p for name, p in model.named_parameters() if not (p.ndim >= 2 and "embed" not in name)]
         groups = [{"params": shrunk, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}]
@@ -138,25 +140,27 @@ def rate_at(progress: float, step: int, highest: float) -> float:
     return highest * warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
 
 
-def source(given: argparse.Namespace, device: torch.device) -> tuple[Iterator[Given], Feed | None]:
-    """Train batches, and the feed behind them if there is one."""
+def source(given: argparse.Namespace, done: int, device: torch.device) -> tuple[Iterator[Given], Feed | None]:
+    """Train batches, others after each number of steps `done`, and the feed behind them if there is one."""
     if given.fixed:
         batch = make_given(given.tokens, 0.0, 0.0, Vocabulary(), random.Random(given.seed), test=False)
         return cycle([to_device(batch, device)]), None
-    feed = Feed(given.seed + int(time.time()), given.workers, given.tokens, device)
+    feed = Feed(f"{given.seed} {done}", given.workers, given.tokens, device)
     return iter(feed), feed
 
 
 def main() -> None:
     asked = options()
     began = time.monotonic()
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # no thread survives a fork
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     for folder in asked.out:
         folder.mkdir(parents=True, exist_ok=True)
     log = Log(asked.out)
     # Processes are forked before the device is touched.
     tests = [] if asked.fixed else test_batches(asked.judged, asked.tokens // 2, asked.workers)
-    batches, feed = source(asked, device)
+    trained_s, done = store.progress(asked.out[0])
+    batches, feed = source(asked, done, device)
     torch.manual_seed(asked.seed)
     torch.set_float32_matmul_precision("high")
     if device.type == "cpu":
@@ -164,7 +168,6 @@ def main() -> None:
 
         torchvision_on_cpu.install()
     model = new_model(Vocabulary())
-    trained_s, done = store.load(asked.out[0], model, None)
     trainer = Trainer(model.to(device), device, asked.rate, eager=asked.eager)
     store.load(asked.out[0], model, trainer.optimiser)
     trainer.steps = done
