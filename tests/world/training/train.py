@@ -11,6 +11,7 @@ import json
 import math
 import os
 import random
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from itertools import cycle
@@ -209,6 +210,8 @@ def main() -> None:
             log(step=trainer.steps, test=trainer.judge(tests[:6], ARMS))
             judged = now
         if now - saved >= SAVE_S:
+            if not math.isfinite(trainer.losses.item()):
+                sys.exit("the loss is no number any more; go on from the last files with a smaller --rate")
             store.save(asked.out, model, trainer.optimiser, trained_s + now - start, trainer.steps)
             saved = now
     store.save(asked.out, model, trainer.optimiser, trained_s + time.monotonic() - start, trainer.steps)
