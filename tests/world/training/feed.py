@@ -132,9 +132,9 @@ def test_batches(count: int, tokens: int, workers: int) -> list[Given]:
 class Feed:
     """An endless source of train batches on the device."""
 
-    def __init__(self, seed: str, workers: int, tokens: int, device: torch.device) -> None:
+    def __init__(self, seed: str, workers: int, tokens: int, progress: float, device: torch.device) -> None:
         context = mp.get_context("fork")
-        self.progress = context.Value("d", 0.0)
+        self.progress = context.Value("d", progress)
         self._made = context.Queue(WAITING * workers)
         self._ready: queue.Queue[Given] = queue.Queue(WAITING)
         self._workers = [

@@ -141,12 +141,14 @@ def rate_at(progress: float, step: int, highest: float) -> float:
     return highest * warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
 
 
-def source(given: argparse.Namespace, done: int, device: torch.device) -> tuple[Iterator[Given], Feed | None]:
+def source(
+    given: argparse.Namespace, done: int, progress: float, device: torch.device
+) -> tuple[Iterator[Given], Feed | None]:
     """Train batches, others after each number of steps `done`, and the feed behind them if there is one."""
     if given.fixed:
         batch = make_given(given.tokens, 0.0, 0.0, Vocabulary(), random.Random(given.seed), test=False)
         return cycle([to_device(batch, device)]), None
-    feed = Feed(f"{given.seed} {done}", given.workers, given.tokens, device)
+    feed = Feed(f"{given.seed} {done}", given.workers, given.tokens, progress, device)
     return iter(feed), feed
 
 
@@ -161,7 +163,8 @@ def main() -> None:
     # Processes are forked before the device is touched.
     tests = [] if asked.fixed else test_batches(asked.judged, asked.tokens // 2, asked.workers)
     trained_s, done = store.progress(asked.out[0])
-    batches, feed = source(asked, done, device)
+    total_s = asked.total or asked.seconds
+    batches, feed = source(asked, done, trained_s / total_s, device)
     torch.manual_seed(asked.seed)
     torch.set_float32_matmul_precision("high")
     if device.type == "cpu":
@@ -172,7 +175,6 @@ def main() -> None:
     trainer = Trainer(model.to(device), device, asked.rate, eager=asked.eager)
     store.load(asked.out[0], model, trainer.optimiser)
     trainer.steps = done
-    total_s = asked.total or asked.seconds
     log(
         setup_s=round(time.monotonic() - began, 1),
         parameters=sum(p.numel() for p in model.parameters()),
