@@ -198,3 +198,38 @@ def test_parquet_that_breaks_inside(tmp_path: Path) -> None:
     twice = pa.map_(pa.string(), pa.string())
     pq.write_table(pa.table({"id": ["q"], "meta": pa.array([[("a", "1"), ("a", "2")]], twice)}), path)
     assert [kind for kind, _ in kinds(scan_manifest(path, recipe_has_prompt=True))] == ["duplicate_key"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("m.jsonl", b'[{"id": 1},\n{"id": 2}]', "jq -c"),
+        ("m.jsonl", b'{\n"id": 1\n}', "jq -c"),
+        ("m.jsonl", '{"id": 1}'.encode("utf-16"), "iconv"),
+        ("m.jsonl", b"\x1f\x8b\x08\x00\xff\n\xff", "Unpack"),
+        ("m.csv", "id,video\n".encode("utf-16"), "iconv"),
+        ("m.csv", b"ID,video,question\n1,a,?\n", "Rename 'ID' to 'id'"),
+        ("m.csv", b"id, video,question\n1,a,?\n", "Rename ' video' to 'video'"),
+        ("m.csv", b"id;video;question\n1;a;?\n", "divided by semicolons"),
+        ("m.csv", b"id,video,question\r1,a,?\r", "carriage return"),
+        ("m.csv", b'id,video,question\n1,a,"?\n', "not closed"),
+        ("m.csv", b"id,video,question,options\n1,a,?,['x']\n", "double quotes"),
+        ("m.csv", b'id,video,question,meta\n1,a,?,"{""a"": 1, ""a"": 2}"\n', "must hold JSON"),
+        ("m.json", b"[]", "jq -c"),
+        ("m.xlsx", b"PK", "as CSV"),
+    ],
+)
+def test_files_of_other_forms_are_named_with_the_way_out(tmp_path: Path, name: str, content: bytes, told: str) -> None:
+    manifest = scan(tmp_path / name, content)
+    assert manifest.refused and told in manifest.faults[0].message
+    assert len({fault.kind for fault in manifest.faults}) == 1, "nothing that only follows from it"
+
+
+def test_parquet_times_of_nanoseconds_keep_their_digits(tmp_path: Path) -> None:
+    times = pa.array([1, None], pa.timestamp("ns"))
+    lengths = pa.array([7, None], pa.duration("ns"))
+    named = {"id": ["a", "b"], "video": ["v", "v"], "question": ["?", "?"]}
+    pq.write_table(pa.table({**named, "t": times, "d": lengths}), tmp_path / "m.parquet")
+    first, second = scan_manifest(tmp_path / "m.parquet", recipe_has_prompt=False).rows
+    assert first.values["t"] == "1970-01-01 00:00:00.000000001" and first.values["d"] == 7
+    assert second.values["t"] is second.values["d"] is None

@@ -8,12 +8,11 @@ JSON; an empty cell is null; the two characters `""` in a cell are an empty text
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vidpipe.manifest.jsonl import BOM
+from vidpipe.manifest.jsonl import BOM, decode_strictly, other_form
 from vidpipe.manifest.row import Fault, Record
 
 JSON_COLUMNS = frozenset(
@@ -23,9 +22,18 @@ TEXT_OR_LIST_COLUMNS = frozenset({"video", "frames", "subtitles"})
 MAX_CELL_CHARS = 2**31 - 1
 
 
+_EXPLAINED = {
+    "unexpected end of data": "a quote that was opened is not closed before the end of the file.",
+    "new-line character seen": "lines end in a carriage return alone. Save the file with line feeds (\\n).",
+    "expected after": "text goes on behind a closing quote. Double the quotes inside of a quoted cell.",
+}
+"""Words of the csv module's errors, and what they mean."""
+
+
 class _EncodingError(ValueError):
-    def __init__(self, line: int, byte: int, value: int) -> None:
-        super().__init__(f"line {line}: byte {byte} is not UTF-8 (0x{value:02x}). Save the file as UTF-8.")
+    def __init__(self, line: int, byte: int, value: int, other_form: str | None) -> None:
+        told = other_form or f"byte {byte} is not UTF-8 (0x{value:02x}). Save the file as UTF-8."
+        super().__init__(f"line {line}: {told}")
         self.line = line
 
 
@@ -51,7 +59,8 @@ def read_delimited(path: Path, delimiter: str) -> Iterator[Record | Fault]:
         except _EncodingError as error:
             yield Fault("encoding", str(error), line=error.line)
         except csv.Error as error:
-            yield Fault("syntax", f"line {reader.line_num}: {error}.", line=reader.line_num)
+            told = next((more for words, more in _EXPLAINED.items() if words in str(error)), f"{error}.")
+            yield Fault("syntax", f"line {reader.line_num}: {told}", line=reader.line_num)
 
 
 def header_of(path: Path, delimiter: str) -> list[str]:
@@ -66,7 +75,8 @@ def _lines(file: Any) -> Iterator[str]:
         try:
             yield line.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise _EncodingError(number, error.start + 1, line[error.start]) from None
+            other = other_form(line) if number == 1 else None
+            raise _EncodingError(number, error.start + 1, line[error.start], other) from None
 
 
 def _rows(reader: Any, header: list[str]) -> Iterator[Record | Fault]:
@@ -91,7 +101,8 @@ def _record(line: int, header: list[str], cells: list[str]) -> Record | Fault:
         try:
             values[name] = _cell(name, cell)
         except (ValueError, RecursionError):
-            return Fault("syntax", f"line {line}: column {name!r} must hold JSON, found {cell[:80]!r}.", line=line)
+            found = f"found {cell[:80]!r}. Texts in JSON stand in double quotes, which CSV doubles."
+            return Fault("syntax", f"line {line}: column {name!r} must hold JSON, {found}", line=line)
     return Record(line, values)
 
 
@@ -99,10 +110,10 @@ def _cell(name: str, cell: str) -> Any:
     if cell == "":
         return None
     if name in JSON_COLUMNS or (name in TEXT_OR_LIST_COLUMNS and cell.startswith("[")):
-        return json.loads(cell)
+        return decode_strictly(cell)
     if name.startswith(("sampling.", "generation.")):
         try:
-            return json.loads(cell)
+            return decode_strictly(cell)
         except ValueError:
             return cell
     return "" if cell == '""' else cell

@@ -12,6 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,35 @@ def read_jsonl(path: Path) -> Iterator[Record | Fault]:
             line = raw.removeprefix(BOM) if number == 1 else raw
             if not line.strip(b" \t\r\n"):
                 continue
-            yield _read_line(number, line)
+            item = _read_line(number, line)
+            if isinstance(item, Fault) and (other := other_form(line)) is not None and number == 1:
+                yield replace(item, message=f"line 1: {other}")
+                return  # each further line would be a fault that says nothing
+            yield item
+
+
+def other_form(raw: bytes) -> str | None:
+    """What a file that begins with the line `raw`, which is no row, seems to be instead, and how to change that."""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "the file is UTF-16, not UTF-8. Type: iconv -f UTF-16 -t UTF-8 IN > OUT"
+    if raw.startswith((b"\x1f\x8b", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")):
+        return "the file is compressed. Unpack it first."
+    if raw.startswith(b"PAR1"):
+        return "the file is Parquet. Rename it to end in .parquet."
+    if raw.lstrip().startswith(b"["):
+        return "not a JSON object a line: the file begins a JSON array. Type: jq -c '.[]' IN > OUT"
+    if raw.strip() == b"{":
+        return "not a JSON object a line: this one goes over several lines. Type: jq -c . IN > OUT"
+    return None
+
+
+def decode_strictly(text: str) -> Any:
+    """The JSON value in `text`; no key twice, no `NaN`.
+
+    Raises:
+        ValueError, RecursionError: it is none.
+    """
+    return _DECODER.decode(text)
 
 
 def _read_line(number: int, raw: bytes) -> Record | Fault:

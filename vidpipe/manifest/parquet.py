@@ -29,7 +29,7 @@ def read_parquet(path: Path) -> Iterator[Record | Fault]:
         number = 0
         try:
             for batch in file.iter_batches(batch_size=BATCH_ROWS):
-                for values in batch.to_pylist(maps_as_pydicts="strict"):
+                for values in _without_nanoseconds(batch).to_pylist(maps_as_pydicts="strict"):
                     number += 1
                     yield Record(number, values)
         except UnicodeDecodeError as error:
@@ -38,3 +38,14 @@ def read_parquet(path: Path) -> Iterator[Record | Fault]:
             yield Fault("duplicate_key", f"row {number + 1} or one of the next has a map with a key twice: {error}.")
         except (pa.ArrowException, OSError, ValueError) as error:
             yield Fault("syntax", f"row {number + 1} or one of the next cannot be read: {error}.")
+
+
+def _without_nanoseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch, whose times of more digits than Python's are texts (ISO 8601) and whose durations are numbers."""
+    for place, field in enumerate(batch.schema):
+        kind = field.type
+        if not pa.types.is_temporal(kind) or getattr(kind, "unit", None) != "ns":
+            continue
+        target = pa.int64() if pa.types.is_duration(kind) else pa.string()
+        batch = batch.set_column(place, pa.field(field.name, target), batch.column(place).cast(target))
+    return batch

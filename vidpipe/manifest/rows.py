@@ -6,6 +6,7 @@ these are made without asking for each column that could be there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -128,6 +129,8 @@ def _row_id(value: Any) -> str:
         raise RowError("bad_id", "the row has no id.")
     if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
         raise RowError("bad_id", f"id must be a text or a number, found {value!r}.")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise RowError("bad_id", f"id must be a text or a finite number, found {value!r}.")
     row_id = clean_text("id", str(value), "bad_id")
     if redact(row_id) != row_id:
         raise RowError("bad_id", "the id holds a password, a token or a signature, and ids are recorded. Give another.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,11 @@ from vidpipe.manifest.rows import to_row
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 JSON_SUFFIXES = frozenset({".jsonl", ".ndjson"})
+_WAYS_OUT = {
+    ".json": "For a JSON array type: jq -c '.[]' IN.json > OUT.jsonl",
+    **dict.fromkeys((".xls", ".xlsx", ".ods"), "Save the table as CSV, UTF-8."),
+    **dict.fromkeys((".gz", ".zip", ".zst", ".bz2", ".xz"), "Unpack the file."),
+}
 KNOWN = ".jsonl, .csv, .tsv, .parquet, a folder of clips or one clip"
 
 
@@ -120,7 +125,8 @@ def _open(path: Path) -> Iterator[Record | Fault]:
         return read_parquet(path)
     if suffix in VIDEO_SUFFIXES:
         return read_single(path)
-    return iter([Fault("syntax", f"ending {suffix or '(none)'!r} is not one of {KNOWN}. Rename the file.")])
+    way_out = _WAYS_OUT.get(suffix, "Rename the file.")
+    return iter([Fault("syntax", f"ending {suffix or '(none)'!r} is not one of {KNOWN}. {way_out}")])
 
 
 def _kind_of(path: Path, name: str) -> ColumnKind:
@@ -131,11 +137,23 @@ def _check_columns(manifest: Manifest, recipe_has_prompt: bool) -> None:
     """Name a column that no row has once, instead of failing every row for it."""
     if manifest.refused or not (manifest.columns or manifest.count):
         return
-    wanted: list[tuple[str, Any]] = [("id", {"id"}), ("video", MEDIA_COLUMNS)]
+    wanted: list[tuple[str, Set[str]]] = [("id", {"id"}), ("video", MEDIA_COLUMNS)]
     if not recipe_has_prompt:
         wanted.append(("question", {"question", "prompt", "messages"}))
     for name, any_of in wanted:
         if not any_of & manifest.columns.keys():
-            manifest.faults = [fault for fault in manifest.faults if fault.kind != "missing_field"]
-            message = f"column {name!r} is missing; found: {', '.join(map(repr, manifest.columns))}."
+            manifest.faults = [fault for fault in manifest.faults if fault.kind not in ("missing_field", "bad_id")]
+            found = f"found: {', '.join(map(repr, manifest.columns))}."
+            message = f"column {name!r} is missing; {found}{_misread(any_of, manifest.columns)}"
             manifest.faults.append(Fault("missing_column", message, line=1))
+
+
+def _misread(wanted: Set[str], columns: Mapping[str, Any]) -> str:
+    """What may have gone wrong with a header that lacks all of `wanted`."""
+    for column in columns:
+        if column.strip().lower() in wanted:
+            return f" Rename {column!r} to {column.strip().lower()!r}: case and spaces count."
+        for delimiter, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+            if len(columns) == 1 and delimiter in column:
+                return f" The header is divided by {name}: save with commas as .csv, or with tabs as .tsv."
+    return ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vidpipe.errors import CapabilityError, RowError
+from vidpipe.errors import CapabilityError, RowError, RowKind
 from vidpipe.manifest.row import BadRow, Fault, Row
 from vidpipe.models.family import Family
 from vidpipe.plan.prompts import PromptTemplate, messages_for
@@ -100,10 +100,9 @@ class RowResolver:
             refuse_impossible_media(row, self._family, self._recipe, settings.sampling)
             messages = messages_for(row, self._template, self._recipe.system)
         except RowError as error:
-            return BadRow(row.index, row.id, Fault(error.kind, str(error), row.line, row.id), row.values)
+            return _bad(row, error.kind, str(error))
         except CapabilityError as error:  # the recipe's own sampling was found good; the row's columns ask for this
-            fault = Fault("bad_value", f"row {row.id!r}: {error}", row.line, row.id)
-            return BadRow(row.index, row.id, fault, row.values)
+            return _bad(row, "bad_value", str(error))
         return PlannedRow(row, settings, messages)
 
     def _settings(self, row: Row) -> RowSettings:
@@ -116,6 +115,12 @@ class RowResolver:
         if alike and len(self._known) < SETTINGS_KEPT:
             self._known[own] = settings
         return settings
+
+
+def _bad(row: Row, kind: RowKind, message: str) -> BadRow:
+    what = message.removeprefix(f"row {row.id!r}: ")
+    fault = Fault(kind, f"line {row.line}, row {row.id!r}: {what}", row.line, row.id)
+    return BadRow(row.index, row.id, fault, row.values)
 
 
 def refuse_impossible_media(row: Row, family: Family, recipe: Recipe, sampling: Sampling) -> None:

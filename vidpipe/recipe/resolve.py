@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -62,6 +63,11 @@ def _overlay(name: str, base: S, *layers: Mapping[str, Any]) -> S:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(step) for step in (name, *first["loc"]))
+        if first["type"] == "extra_forbidden":
+            known = sorted(type(base).model_fields)
+            near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
+            raise RowError("bad_value", f"unknown setting {key!r}. {hint}") from None
         raise RowError("bad_value", f"{key}: {first['msg']}, found {first['input']!r}.") from None
 
 
