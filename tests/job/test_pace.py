@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from vidpipe.job.feed import ShardFeed
 from vidpipe.job.prepare import ClipReader
 from vidpipe.record.disk import read_mark
 from vidpipe.record.holder import this_process
-from vidpipe.record.lease import is_alive
+from vidpipe.record.lease import GIVEN_BACK_S, is_alive
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.shards import read_shards
 
@@ -55,16 +56,25 @@ def test_a_process_knows_its_speed_before_it_takes_a_clip_that_may_outlast_the_r
     assert speeds[len(speeds) - 1] is not None, "it was not left to the end"
 
 
-def test_such_a_clip_is_left_to_a_faster_process_but_not_when_that_is_gone(
+def test_such_a_clip_is_left_to_a_faster_process_but_nobody_waits_for_that(
     make_run: Make, make_clip: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe = with_one_large_clip(make_run, make_clip, record={"lease_s": 2}, feed={"workers": 1})
-    run_dir = planned(recipe, monkeypatch)
-    last = max(read_shards(run_dir).ids)
-    said = {**this_process(), "host": "far away", "cost_per_s": 1e15}
-    run_dir.claim_file(last, 1).write_text(json.dumps(said) + "\n")
+    recipe = with_one_large_clip(make_run, make_clip, feed={"workers": 1})
+    run_dir, decoded = planned(recipe, monkeypatch), recipe.parent / "decoded.txt"
+    claim = run_dir.claim_file(max(read_shards(run_dir).ids), 1)
+    claim.write_text(json.dumps({**this_process(), "host": "far away", "cost_per_s": 1e15}) + "\n")
+
+    def live_until_the_clip_is_taken() -> None:
+        while not (decoded.exists() and "large" in decoded.read_text()):
+            claim.touch()
+            time.sleep(0.1)
+        os.utime(claim, (GIVEN_BACK_S, GIVEN_BACK_S))
+
+    far_away = threading.Thread(target=live_until_the_clip_is_taken)
+    far_away.start()
     assert all(row["status"] == "ok" for row in rows_of(go(recipe, Noting)).values())
-    taken = (recipe.parent / "decoded.txt").read_text().splitlines()
+    far_away.join()
+    taken = decoded.read_text().splitlines()
     assert ["large" in name for name in taken].index(True) == len(taken) - 2, "then the one that was held far away"
 
 
