@@ -70,7 +70,7 @@ def test_such_a_clip_is_left_to_a_faster_process_but_nobody_waits_for_that(
             time.sleep(0.1)
         os.utime(claim, (GIVEN_BACK_S, GIVEN_BACK_S))
 
-    far_away = threading.Thread(target=live_until_the_clip_is_taken)
+    far_away = threading.Thread(target=live_until_the_clip_is_taken, daemon=True)
     far_away.start()
     assert all(row["status"] == "ok" for row in rows_of(go(recipe, Noting)).values())
     far_away.join()
