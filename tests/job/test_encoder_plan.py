@@ -42,7 +42,6 @@ def run_dir(tmp_path: Path) -> RunDir:
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder_possible, "_is_cpu_build", lambda: False)
-    monkeypatch.setattr(encoder_possible, "AUTO_IS_PROVEN", True)
 
 
 @pytest.mark.usefixtures("gpu")
@@ -69,6 +68,16 @@ def test_graphs_that_save_nothing_are_not_made_unless_wanted(run_dir: RunDir, tm
     wanted = stored_graphs(other, always)
     assert wanted is not None and wanted.always
     assert wanted.graphs.graphs[-1].tokens == 12_000
+
+
+@pytest.mark.usefixtures("gpu")
+def test_auto_takes_none_for_what_was_never_measured() -> None:
+    recipe = prospect().recipe
+    assert encoder_possible.why_no_graphs_here(recipe, ["Qwen3VLForConditionalGeneration"]) is None
+    reason = encoder_possible.why_no_graphs_here(recipe, ["LlavaOnevision2ForConditionalGeneration"])
+    assert reason is not None and "never measured" in reason and "`on`" in reason
+    wanted = prospect("engine.encoder_graphs=on").recipe
+    assert encoder_possible.why_no_graphs_here(wanted, ["LlavaOnevision2ForConditionalGeneration"]) is None
 
 
 def test_a_run_says_why_it_has_none(run_dir: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
     elif summary.samples:
         console.print(_answers(summary.samples, judged=summary.matches is not None))
     if summary.matches is not None:
-        console.print(f"exact match (text equals answer): {summary.matches} of {summary.with_answer} rows")
+        console.print(_exact_match(summary.matches, summary.with_answer), soft_wrap=True)
     for kind, (count, message) in summary.errors.items():
         console.print(escape(f"{count} x {kind}, for example: {message}"))
         if kind in ADVICE:
@@ -49,6 +49,17 @@ def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
             soft_wrap=True,
         )
     console.print(f"exit code {code}: {exit_codes.MEANING[code]}")
+
+
+def _exact_match(right: int, rows: int) -> str:
+    """With an interval for rows that are independent; `vidpipe score` has the one over clips."""
+    from vidpipe.benchmarks.uncertainty import wilson
+
+    low, high = wilson(right, rows)
+    return (
+        f"exact match (text equals answer): {right} of {rows} rows, {right / rows:.1%} "
+        f"(95 % interval {low:.1%} to {high:.1%}, rows taken as independent)"
+    )
 
 
 def _answers(samples: tuple[Sample, ...], *, judged: bool) -> Table:
