@@ -13,7 +13,6 @@ import pytest
 from tests.conftest import ROOT, vidpipe
 from tests.slurm.cluster import PROGRAMS, ThrowAwaySlurm, why_not_here
 from tests.slurm.submitted import Make, Run
-from vidpipe.record.disk import read_mark
 
 
 def test_a_lost_node_whose_processes_live_on(slurm: ThrowAwaySlurm, make_run: Make) -> None:
@@ -37,19 +36,21 @@ def test_a_lost_node_whose_processes_live_on(slurm: ThrowAwaySlurm, make_run: Ma
 
 def test_srun_inside_a_plain_job(slurm: ThrowAwaySlurm, make_run: Make) -> None:
     run = Run(slurm, make_run, seconds_to_start=3, seconds_per_reply=0.05)
+    folder = run.recipe.parent
     worker = shlex.join([sys.executable, "-m", "vidpipe", "run", str(run.recipe), "-o", str(run.path)])
-    script = f"#!/bin/bash\ncd {shlex.quote(str(run.recipe.parent))}\nsrun --ntasks=3 --gpus-per-task=1 {worker}\n"
-    file = run.recipe.parent / "plain.sh"
-    file.write_text(script)
-    options = ("--ntasks=3", "--gpus-per-task=1", f"--output={run.recipe.parent}/plain.log")
-    job = slurm.ask("sbatch", "--parsable", *options, str(file)).strip()
-    slurm.wait_until(lambda: len(run.status().workers) == 3 if run.path.exists() else False, "three workers")
+    (folder / "worker.sh").write_text(
+        f'echo "$SLURMD_NODENAME $CUDA_VISIBLE_DEVICES" > seen.$SLURM_PROCID\nexec {worker}\n'
+    )
+    (folder / "plain.sh").write_text("#!/bin/bash\nsrun --ntasks=3 --gpus-per-task=1 bash worker.sh\n")
+    options = ("--ntasks=3", "--gpus-per-task=1", f"--chdir={folder}", f"--output={folder}/plain.log")
+    job = slurm.ask("sbatch", "--parsable", *options, str(folder / "plain.sh")).strip()
+    slurm.wait_until(lambda: run.path.exists() and len(run.status().workers) == 3, "three workers")
     assert {worker.slurm_task for worker in run.status().workers} == {job}
     run.wait(job)
-    assert slurm.state(job) == "COMPLETED", (run.recipe.parent / "plain.log").read_text()
+    assert slurm.state(job) == "COMPLETED", (folder / "plain.log").read_text()
     run.assert_every_row_once()
-    seen = [read_mark(path) for path in run.path.glob("feed.*.json")]
-    assert len(seen) == 3
+    seen = {(folder / f"seen.{process}").read_text().rstrip() for process in range(3)}
+    assert len(seen) == 3 and seen <= {f"n{n} {gpu}" for n in (1, 2) for gpu in (0, 1)}, "each a GPU of its own"
 
 
 def test_a_login_node_without_gpu_and_engine(
