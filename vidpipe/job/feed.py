@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from vidpipe.job import outcome
+from vidpipe.job.pace import Pacer
 from vidpipe.job.prospect import Prospect
 from vidpipe.job.settings import ResolvedRow, Resolver
 from vidpipe.plan.clips import Clip, PlannedRow
 from vidpipe.record.disk import server_now_s
-from vidpipe.record.lease import Heart, take
+from vidpipe.record.lease import Heart, is_alive, take
 from vidpipe.record.row import OutputRow
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.shard_writer import ShardWriter
@@ -20,6 +22,9 @@ from vidpipe.record.shards import Shards
 
 LOOK_AGAIN_S, LOOK_AGAIN_AT_MOST_S = 0.5, 4.0
 """Between two looks for a free shard while there is none; doubled each time, for a thousand may be waiting."""
+LEASES_A_LOOK = 8
+"""Leases of others whose age is looked at before a shard is taken. A random few: a thousand processes that each looked
+at a thousand would ask the file server for more than all the rest, and together they find a dead one as soon."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,13 @@ class ShardFeed:
         self._open = wanted - run_dir.done_shards()
         self._held: dict[int, ShardWriter] = {}
         self._heart = Heart(self._record.lease_s)
+        self._pacer = Pacer(run_dir, shards, self._record.lease_s)
         self._tasks: Iterator[Task] = iter(())
         self._look_at, self._look_again_s = 0.0, LOOK_AGAIN_S
+
+    def engine_started(self) -> None:
+        """To be called once: what is recorded from now on tells how fast this process is."""
+        self._pacer.engine_started()
 
     def next_task(self) -> Task | None:
         """The next clip to answer; None when there is nothing to take just now."""
@@ -86,6 +96,7 @@ class ShardFeed:
             return  # its shard was lost to another process while the engine was at it
         writer.append(row, resolved.values if resolved else {})
         self._on_row(row)
+        self._pacer.row_done(writer.lease.shard)
         self._publish_if_whole(writer)
 
     def holds(self, writer: ShardWriter) -> bool:
@@ -112,13 +123,18 @@ class ShardFeed:
         writer.give_back(died=died)
 
     def _claim(self) -> bool:
-        """Take the first free shard; False when there is none."""
+        """Take a free shard; False when there is none."""
         if time.monotonic() < self._look_at:
             return False
         self._open -= self._run_dir.done_shards()
         latest, now_s = self._run_dir.latest_attempts(), server_now_s(self._run_dir.claims)
-        for shard in sorted(self._open - self._held.keys()):
-            lease = take(self._run_dir, shard, latest.get(shard, 0), now_s, self._record.lease_s)
+        others = {shard: latest[shard] for shard in self._open - self._held.keys() if shard in latest}
+        untaken = self._open - self._held.keys() - others.keys()
+        free = self._pacer.costliest_first(untaken | self._let_go_of(others, now_s))
+        while free:
+            shard = free.pop(self._pacer.next_of(free, self._held.keys(), others, now_s))
+            attempt, speed = latest.get(shard, 0), self._pacer.cost_per_s
+            lease = take(self._run_dir, shard, attempt, now_s, self._record.lease_s, speed)
             if lease is not None:
                 self._heart.keep(lease)
                 columns = self._prospect.manifest.columns
@@ -130,6 +146,13 @@ class ShardFeed:
         self._look_at = time.monotonic() + self._look_again_s
         self._look_again_s = min(2 * self._look_again_s, LOOK_AGAIN_AT_MOST_S)
         return False
+
+    def _let_go_of(self, others: Mapping[int, int], now_s: float) -> set[int]:
+        """Which of some shards that others have taken are free again; `others` are shards and latest attempts."""
+        watched = random.sample(sorted(others), min(LEASES_A_LOOK, len(others)))
+        return {
+            shard for shard in watched if not is_alive(self._run_dir, shard, others[shard], now_s, self._record.lease_s)
+        }
 
     def _begin(self, writer: ShardWriter) -> None:
         plan = self._prospect.plan([self._by_id[row_id] for row_id in writer.missing_in_order])

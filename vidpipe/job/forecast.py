@@ -97,7 +97,7 @@ def forecast(prospect: Prospect) -> Forecast:
     if why_no_graphs(recipe, architectures) is None:
         found.graphs = proposal_for(prospect, outlooks)
     found.no_graphs = why_no_graphs_here(recipe, architectures)
-    found.rows_per_shard = [len(ids) for ids in cut_rows(plan, outlooks)]
+    found.rows_per_shard = [len(group.ids) for group in cut_rows(plan, outlooks)]
     return found
 
 
