@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from vidpipe.job.forecast import Forecast
+    from vidpipe.job.forecast import Forecast, OverLong
 
 
 def plan(
@@ -63,11 +63,16 @@ def plan(
     if found.bad_rows:
         typer.echo(f"{found.bad_rows} rows cannot run for their own values; `vidpipe check` lists them")
     if found.over_long:
-        some = ", ".join(list(found.over_long)[:5])
+        some = ", ".join(_named(*item) for item in list(found.over_long.items())[:5])
         typer.echo(f"{len(found.over_long)} rows are longer than the context of {found.context} tokens: {some}")
     typer.echo(_graphs(found))
     for kind, group in found.unreadable.items():
         typer.echo(f"{group.clips} clips ({group.rows} rows) {kind}, for example: {group.example}")
+
+
+def _named(row_id: str, tokens: OverLong) -> str:
+    text = f" + {tokens.text_tokens} text" if tokens.text_tokens else ""
+    return f"{row_id} ({tokens.vision_tokens} vision{text})"
 
 
 def _graphs(found: Forecast) -> str:
