@@ -31,7 +31,8 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "check", "plan", "status", "merge", "probe", "frames", "models", "import", "score", "compare"]
+    "command",
+    ["run", "check", "plan", "status", "merge", "probe", "frames", "models", "import", "score", "compare", "report"],
 )
 def test_every_command_has_help(command: str) -> None:
     result = vidpipe(command, "--help")

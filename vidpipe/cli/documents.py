@@ -98,6 +98,23 @@ class StatusDocument(Document):
     """At that rate."""
 
 
+class ReportDocument(Document):
+    """`vidpipe report --json`."""
+
+    path: str
+    """The page."""
+    rows: int
+    """Rows on it."""
+    of_rows: int
+    """Rows that the run has recorded."""
+    clips_with_pictures: int
+    """Clips whose frames are on it."""
+    bytes: int
+    """Size of the page."""
+    notes: list[str]
+    """What is not on it, and why."""
+
+
 class UnreadableDocument(Document):
     """Files that cannot be opened, by kind."""
 
@@ -365,6 +382,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "models": ModelsDocument,
     "plan": PlanDocument,
     "probe": ProbeDocument,
+    "report": ReportDocument,
     "score": ScoreDocument,
     "status": StatusDocument,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,15 +128,21 @@ class ClipReader:
             encoder=tuple(item for outlook in outlooks for item in outlook.encoder),
         )
 
-    def read(self, clip: Clip) -> PreparedClip:
+    def read(self, clip: Clip, recorded: Sequence[Sequence[int]] | None = None) -> PreparedClip:
         """Decode the frames and images that the model sees.
+
+        Args:
+            clip: The clip.
+            recorded: For each of its videos the numbers of the frames that it was shown with in an earlier run, to be
+                shown again; None: the family chooses.
 
         Raises:
             MediaError: the clip cannot be shown; its rows get an error record.
         """
         started = time.perf_counter()
         row, sampling = clip.first.row, clip.first.settings.sampling
-        shown = [self._show(medium, clip, sampling) for medium in row.media]
+        again = None if recorded is None else iter(recorded)
+        shown = [self._show(medium, clip, sampling, again) for medium in row.media]
         videos = [item for item in shown if isinstance(item, ShownVideo)]
         missing = sum(video.missing for video in videos)
         several = len(shown) > 1
@@ -195,7 +201,9 @@ class ClipReader:
         width, height = picture_size(video.paths[0])
         return Header(len(video), video.header_fps, width, height, len(video) / video.header_fps)
 
-    def _show(self, medium: Named, clip: Clip, sampling: Sampling) -> ShownVideo | ShownImage:
+    def _show(
+        self, medium: Named, clip: Clip, sampling: Sampling, recorded: Iterator[Sequence[int]] | None
+    ) -> ShownVideo | ShownImage:
         if medium.kind == "image":
             rules = self.family.abilities.images
             assert rules is not None, "the plan refuses images otherwise"
@@ -204,12 +212,13 @@ class ClipReader:
         row = clip.first.row
         on_partial, cues = self.recipe.media.on_partial, self._cues(row)
         show = (self.family, sampling, self.processor, medium, row.timestamps_from, on_partial, cues)
+        indices = None if recorded is None else next(recorded)
         if medium.kind == "frames":
             pictures = self._pictures(medium)
-            return show_video(pictures, pictures.decode, *show)
+            return show_video(pictures, pictures.decode, *show, indices)
         with self.file(medium.name) as path:
             timeline = cached_timeline(path)
-            return show_video(timeline, lambda asked: decode_frames(path, asked, timeline=timeline), *show)
+            return show_video(timeline, lambda asked: decode_frames(path, asked, timeline=timeline), *show, indices)
 
     def _cues(self, row: Row) -> list[Cue]:
         cues: list[Cue] = []

@@ -26,7 +26,7 @@ def stored_shards(prospect: Prospect, run_dir: RunDir, decoders: Decoders, limit
     Raises:
         RecipeError: a row that has been planned reads differently now.
     """
-    sha = {row.id: _row_sha(row) for row in prospect.manifest.rows}
+    sha = {row.id: row_sha(row) for row in prospect.manifest.rows}
     wanted = {row.id for row in prospect.manifest.rows[:limit]}
     while True:
         shards = read_shards(run_dir)
@@ -48,7 +48,8 @@ def stored_shards(prospect: Prospect, run_dir: RunDir, decoders: Decoders, limit
         write_order(run_dir, sha)
 
 
-def _row_sha(row: Row | BadRow) -> str:
+def row_sha(row: Row | BadRow) -> str:
+    """Hash of a row's content, by which a plan knows it again."""
     text = json.dumps(row.values, sort_keys=True, ensure_ascii=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
