@@ -59,8 +59,11 @@ def test_failed_rows_come_first_and_rows_can_be_few(make_run: Make, tmp_path: Pa
     shown = data_of(made.path)["rows"]
     assert [(row["id"], row["mark"]) for row in shown] == [("r4", "wrong"), ("r2", "wrong"), ("r0", "right")]
     assert (made.rows, made.of_rows) == (3, 6) and "3 of 6 rows are on this page" in made.notes[0]
-    text = made.path.read_text()
+    text = " ".join(made.path.read_text().split())
     assert "not_found" in text and "66.7" in text, "four of six rows are right"
+    line = '<th scope="row">{}</th><td class="n">{}</td><td class="n">{}</td><td class="n">none</td>'
+    for name, value in (("frames and images, over all rows", 30), ("rows that fail for their media or values", 1)):
+        assert line.format(name, value, value) in text, "what was planned came true"
 
 
 def test_what_is_gone_is_said_and_costs_no_more(make_run: Make, tmp_path: Path) -> None:

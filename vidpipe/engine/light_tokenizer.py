@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import TemplateError
+from jinja2 import Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from vidpipe.errors import CapabilityError
@@ -59,8 +59,7 @@ class LightTokenizer:
             TemplateError: the template refuses the chat.
         """
         assert not tokenize
-        template = _environment().from_string(chat_template)
-        return template.render(
+        return _compiled(chat_template).render(
             messages=messages, tools=None, documents=None, add_generation_prompt=add_generation_prompt, **self._words
         )
 
@@ -119,6 +118,11 @@ def _json(file: Path) -> dict[str, Any]:
     except ValueError as error:
         raise CapabilityError(f"{file} is not JSON: {error}") from None
     return values if isinstance(values, dict) else {}
+
+
+@lru_cache(maxsize=4)
+def _compiled(source: str) -> Template:
+    return _environment().from_string(source)
 
 
 @lru_cache(maxsize=1)

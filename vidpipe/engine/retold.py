@@ -12,34 +12,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from vidpipe.engine.interface import Message
 from vidpipe.engine.light_tokenizer import LightTokenizer
 from vidpipe.engine.prompt import PromptBuilder
 from vidpipe.errors import CapabilityError, RowError
-from vidpipe.models.prompt import Span, without_empty
-
-
-@dataclass(frozen=True)
-class ToldMedium:
-    """A video or image as it stands in a prompt."""
-
-    slot_word: str
-    """Control word that the chat template writes in its place."""
-    spans: tuple[Span, ...]
-    """What stands there in the end."""
+from vidpipe.models.prompt import Span, Told
 
 
 @dataclass(frozen=True)
 class Retold:
     """A prompt."""
 
-    parts: tuple[str | int, ...]
-    """In order: texts with their control words, and places of media among those given."""
-    tokens: int
-    sha: str
-    """SHA-256 over the token ids as little-endian int32, as `prompt_sha` of rows."""
+    ids: tuple[int, ...]
+    pieces: tuple[tuple[int, ...] | int, ...]
+    """In order: ids of the texts between media, and places of media among those given."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the prompt."""
+        return len(self.ids)
+
+    @property
+    def sha(self) -> str:
+        """SHA-256 over the token ids as little-endian int32, as `prompt_sha` of rows."""
+        return hashlib.sha256(array("i", self.ids).tobytes()).hexdigest()
 
 
 class Teller:
@@ -59,7 +57,7 @@ class Teller:
         self._plain = lru_cache(maxsize=65536)(self._encode)  # the same times come again and again
 
     def tell(
-        self, messages: Sequence[Message], media: Sequence[ToldMedium], special_tokens: Literal["literal", "refuse"]
+        self, messages: Sequence[Message], media: Sequence[Told], special_tokens: Literal["literal", "refuse"]
     ) -> Retold:
         """The prompt of a row.
 
@@ -82,7 +80,7 @@ class Teller:
         for place, medium in enumerate(media):
             waiting.setdefault(self._id(medium.slot_word), []).append(place)
         made: list[int] = []
-        parts: list[str | int] = []
+        pieces: list[tuple[int, ...] | int] = []
         begin = 0
         for place, token in enumerate(ids):
             if not waiting.get(token):
@@ -93,16 +91,20 @@ class Teller:
             around = int(self._is(ids, place - 1, spans[0]) and self._is(ids, place + 1, spans[-1]))
             head = ids[begin : place - around]
             made += head
-            parts += [self._tokenizer.decode(head), which]
+            pieces += [tuple(head), which]
             for span in spans:
                 made += self._plain(span.text) if span.times is None else [self._id(span.text)] * span.times
             begin = place + 1 + around
         if any(waiting.values()):
             raise RowError("bad_value", "the prompt has fewer places for media than the row has media.")
         made += ids[begin:]
-        parts.append(self._tokenizer.decode(ids[begin:]))
-        sha = hashlib.sha256(array("i", made).tobytes()).hexdigest()
-        return Retold(tuple(part for part in parts if part != ""), len(made), sha)
+        pieces.append(tuple(ids[begin:]))
+        return Retold(tuple(made), tuple(pieces))
+
+    def texts(self, told: Retold) -> list[str | int]:
+        """The pieces of a prompt with texts, control words included, in place of ids."""
+        texts = (piece if isinstance(piece, int) else self._tokenizer.decode(piece) for piece in told.pieces)
+        return [text for text in texts if text != ""]
 
     def _is(self, ids: Sequence[int], place: int, span: Span) -> bool:
         return 0 <= place < len(ids) and span.times == 1 and ids[place] == self._id(span.text)
@@ -115,35 +117,6 @@ class Teller:
 
     def _encode(self, text: str) -> list[int]:
         return self._prompts.plain_ids(text, "literal")
-
-
-def pruned_spans(spans: Sequence[Span], vision_word: str, kept: int) -> list[Span]:
-    """`spans` as they stand in a pruned prompt: all tokens that are kept, together in the first place.
-
-    Which place really keeps how many is known only after the encoder has run.
-    """
-    left = kept
-    made = []
-    for span in spans:
-        if span.text == vision_word and span.times is not None:
-            made.append(Span(span.text, left))
-            left = 0
-        else:
-            made.append(span)
-    return without_empty(made)
-
-
-def with_texts_behind(spans: Sequence[Span], vision_word: str, texts: Sequence[str]) -> list[Span]:
-    """`spans` with texts behind the places that hold vision tokens and the control words that end these."""
-    made: list[Span] = []
-    left = list(texts)
-    for place, span in enumerate(spans):
-        made.append(span)
-        before: Any = spans[place - 1] if place else None
-        if before is not None and before.text == vision_word and before.times and span.times == 1 and left:
-            text = left.pop(0)
-            made += [Span(text)] if text else []
-    return made
 
 
 def _on_this_machine(name: str) -> Path:

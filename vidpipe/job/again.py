@@ -14,11 +14,10 @@ import numpy.typing as npt
 from PIL import Image as Picture
 
 from vidpipe.engine.interface import Image, Video
-from vidpipe.engine.retold import ToldMedium, pruned_spans, with_texts_behind
 from vidpipe.errors import MediaError
 from vidpipe.job.prepare import ClipReader
 from vidpipe.job.preview import pruned_cells
-from vidpipe.models.prompt import Span
+from vidpipe.models.prompt import Span, Told, pruned, with_texts_behind
 from vidpipe.plan.clips import Clip
 from vidpipe.record.row import FramesRecord, ImageRecord
 from vidpipe.report.sheet import Tile, thumbnail
@@ -39,7 +38,7 @@ class MediumAgain:
     source_wh: tuple[int, int]
     size_wh: tuple[int, int]
     """Before the model, after its resize rule."""
-    told: ToldMedium
+    told: Told
     indices: tuple[int, ...]
     """Of the frames in the file; empty for an image."""
     times_s: tuple[float, ...]
@@ -90,7 +89,7 @@ def _image(reader: ClipReader, name: str, medium: Image, same: bool) -> MediumAg
     assert rules is not None, "the plan refuses images otherwise"
     height, width = medium.pixels.shape[:2]
     layout = rules.layout(width, height, reader.image_processor)
-    told = ToldMedium(medium.slot_word, (Span(medium.vision_word, layout.vision_tokens),))
+    told = Told(medium.slot_word, (Span(medium.vision_word, layout.vision_tokens),))
     picture = _small(medium.pixels, None)
     return MediumAgain(name, (width, height), layout.size_wh, told, (), (), (), ((0, picture),), same, shaded=False)
 
@@ -103,7 +102,7 @@ def _video(reader: ClipReader, clip: Clip, name: str, medium: Video, seen: Frame
     spans = family.prompt(told_s, layout, sampling)
     kept_cells, tokens = pruned_cells(medium.pixels, layout, pruning)
     if pruning is not None:
-        spans = pruned_spans(spans, family.vision_word, tokens.kept)
+        spans = pruned(spans, family.vision_word, tokens.kept)
     if any(medium.texts_behind):
         spans = with_texts_behind(spans, family.vision_word, medium.texts_behind)
     places = _places(seen.count)
@@ -116,7 +115,7 @@ def _video(reader: ClipReader, clip: Clip, name: str, medium: Video, seen: Frame
         name,
         (width, height),
         layout.size_wh,
-        ToldMedium(medium.slot_word, tuple(spans)),
+        Told(medium.slot_word, tuple(spans)),
         tuple(seen.indices),
         tuple(seen.times_s),
         tuple(family.time_texts(told_s, sampling)),

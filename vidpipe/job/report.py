@@ -104,7 +104,7 @@ def write_report(folder: Path, output: Path, most_rows: int, advice: Mapping[str
             no_scores=found.none_because,
             speed=speed(folder, results),
             processes=processes(folder),
-            compared=compared(run_dir, results),
+            compared=compared(run_dir, results, shards.rows),
             distributions=distributions(results),
             failures=failures(results, advice),
             facts=facts(run, folder),

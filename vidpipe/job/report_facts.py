@@ -14,9 +14,11 @@ import pyarrow.parquet as pq
 from vidpipe.benchmarks.speed import STAGES, read_speed
 from vidpipe.job.encoder_report import sentences
 from vidpipe.job.feed_report import FeedReport
+from vidpipe.job.predicted import NAMES, came_true, error_of, summed
 from vidpipe.job.report_scores import Found
 from vidpipe.job.tolerance import ENGINE_STATUSES, MEDIA_STATUSES
 from vidpipe.record.run_dir import FEED_FILES, RunDir
+from vidpipe.record.shards import read_predictions
 from vidpipe.report.histogram import histogram
 from vidpipe.report.page import Compared, Distribution, Failures, Process, number
 
@@ -76,9 +78,18 @@ def processes(folder: Path) -> list[Process]:
     return found
 
 
-def compared(run_dir: RunDir, results: Path) -> list[Compared]:
-    """What was predicted, beside what came true."""
-    return []
+def compared(run_dir: RunDir, results: Path, rows: int) -> list[Compared]:
+    """What was predicted, beside what came true, of a run that is complete."""
+    predicted, true = summed(read_predictions(run_dir)), came_true(results, rows)
+    if true is None:
+        return []
+    found = []
+    for name, value in predicted.items():
+        if name in true:
+            error = error_of(value, true[name])
+            told = "" if error is None else "none" if error == 0 else f"{error:+.1%}"
+            found.append(Compared(NAMES[name], f"{value:,}", f"{true[name]:,}", told))
+    return found
 
 
 def distributions(results: Path) -> list[Distribution]:

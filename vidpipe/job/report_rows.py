@@ -113,7 +113,7 @@ def told_prompt(
         told = teller.tell(clip.rows[place].messages, [medium.told for medium in media], policy)
     except (RowError, CapabilityError) as error:
         return None, f"The prompt cannot be made again: {error}"
-    parts: list[str | int] = [_cut(part) or "" if isinstance(part, str) else part for part in told.parts]
+    parts: list[str | int] = [_cut(part) or "" if isinstance(part, str) else part for part in teller.texts(told)]
     if row["prompt_sha"] is None:
         return parts, "Rendered again from the recorded frames; the row got no answer, so no hash was recorded."
     if told.sha == row["prompt_sha"]:

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from vidpipe.errors import MediaError, RecipeError
 from vidpipe.job.decoders import Decoders
 from vidpipe.job.encoder_plan import store_graphs
+from vidpipe.job.predicted import predict
 from vidpipe.job.prepare import Outlook
 from vidpipe.job.prospect import Prospect
 from vidpipe.manifest.row import BadRow, Row
@@ -44,7 +45,8 @@ def stored_shards(prospect: Prospect, run_dir: RunDir, decoders: Decoders, limit
         outlooks = look_at(plan.clips, decoders)
         store_graphs(run_dir, prospect, outlooks)
         groups = cut_rows(plan, outlooks)
-        add_shards(run_dir, [[(row_id, sha[row_id]) for row_id in group] for group in groups], shards)
+        planned = [[(row_id, sha[row_id]) for row_id in group] for group in groups]
+        add_shards(run_dir, planned, shards, predict(plan, outlooks, prospect))
         write_order(run_dir, sha)
 
 
@@ -66,12 +68,12 @@ def cut_rows(plan: Plan, outlooks: Sequence[Outlook | MediaError]) -> Iterator[l
             yield ids
 
 
-def look_at(clips: Sequence[Clip], decoders: Decoders) -> list[Outlook | MediaError]:
-    """What the headers promise of each clip, or why a file cannot be opened."""
+def look_at(clips: Sequence[Clip], decoders: Decoders, *, tell: bool = False) -> list[Outlook | MediaError]:
+    """What the headers promise of each clip (`tell`: see `ClipReader.look`), or why a file cannot be opened."""
 
     def look(clip: Clip) -> Outlook | MediaError:
         try:
-            return decoders.look(clip)
+            return decoders.look(clip, tell=tell)
         except MediaError as error:
             return error
         except JobFailedError as error:  # a fault of ours must cost this clip, not a run of a million

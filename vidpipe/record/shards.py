@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -53,10 +54,16 @@ def read_shards(run_dir: RunDir) -> Shards:
     return Shards({shard: tuple(members) for shard, members in ids.items()}, sha)
 
 
-def add_shards(run_dir: RunDir, shards: Sequence[Sequence[tuple[str, str]]], known: Shards) -> None:
+def add_shards(
+    run_dir: RunDir,
+    shards: Sequence[Sequence[tuple[str, str]]],
+    known: Shards,
+    predicted: Mapping[str, int] | None = None,
+) -> None:
     """Store further shards, each a list of (id, hash); another process may be first with its own.
 
-    The caller reads the plan again and plans what is still missing.
+    The caller reads the plan again and plans what is still missing. `predicted` is kept beside
+    the plan, for comparison with what comes true.
     """
     generation = sum(1 for _ in _plan_files(run_dir))
     first = max(known.ids, default=-1) + 1
@@ -69,14 +76,26 @@ def add_shards(run_dir: RunDir, shards: Sequence[Sequence[tuple[str, str]]], kno
     table = pa.table(columns, schema=SCHEMA)
     with parquet_writer(path, SCHEMA, {}) as writer:
         writer.write_table(table)
-    if not set_mark(run_dir.plans / f"{generation:06d}", {"plan": path.name, "rows": table.num_rows}):
+    if not set_mark(
+        run_dir.plans / f"{generation:06d}",
+        {"plan": path.name, "rows": table.num_rows, "predicted": dict(predicted or {})},
+    ):
         path.unlink()
 
 
+def read_predictions(run_dir: RunDir) -> list[Mapping[str, int]]:
+    """What was predicted with each plan file; empty mappings for those of older versions."""
+    return [mark.get("predicted", {}) for mark in _plan_marks(run_dir)]
+
+
 def _plan_files(run_dir: RunDir) -> Iterator[Path]:
+    return (run_dir.plans / mark["plan"] for mark in _plan_marks(run_dir))
+
+
+def _plan_marks(run_dir: RunDir) -> Iterator[Mapping[str, Any]]:
     generation = 0
     while (mark := read_mark(run_dir.plans / f"{generation:06d}")) is not None:
-        yield run_dir.plans / mark["plan"]
+        yield mark
         generation += 1
 
 
