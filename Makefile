@@ -17,6 +17,7 @@ $(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed-cpu
 
 demo: $(VENV)/.installed-cpu
 	$(BIN)/vidpipe run recipes/demo.yaml
+	$(BIN)/vidpipe report runs/demo
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
