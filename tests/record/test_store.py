@@ -50,7 +50,8 @@ def make_run(path: Path, shards: Sequence[Sequence[str]], columns: dict[str, Any
         {"manifest": manifest, "recipe": {}, "lease_s": LEASE_S, "started": "2026-01-01T00:00:00+00:00"}, ""
     )
     if shards:
-        add_shards(run_dir, [[(row_id, "sha") for row_id in shard] for shard in shards], read_shards(run_dir))
+        hashed = [[(row_id, "sha") for row_id in shard] for shard in shards]
+        add_shards(run_dir, hashed, [9] * len(shards), read_shards(run_dir))
     write_order(run_dir, [row_id for shard in shards for row_id in shard])
     return run_dir
 
@@ -316,9 +317,10 @@ def test_status_counts_what_is_recorded(tmp_path: Path) -> None:
 def test_a_grown_plan_keeps_its_shards(tmp_path: Path) -> None:
     run_dir = make_run(tmp_path / "run", [["r0"], ["r1"]])
     known = read_shards(run_dir)
-    add_shards(run_dir, [[("r2", "sha2")]], known)
+    add_shards(run_dir, [[("r2", "sha2")]], [5], known)
     grown = read_shards(run_dir)
     assert grown.ids == {0: ("r0",), 1: ("r1",), 2: ("r2",)} and grown.sha["r2"] == "sha2" and grown.rows == 3
+    assert grown.cost == {0: 9, 1: 9, 2: 5}
 
 
 def test_fresh_forgets_the_run_and_nothing_else(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from vidpipe.cli.models import models
 from vidpipe.cli.plan import plan
 from vidpipe.cli.probe import probe
 from vidpipe.cli.redacted import redact_output
+from vidpipe.cli.report import report
 from vidpipe.cli.run import run
 from vidpipe.cli.score import score
 from vidpipe.cli.slurm import slurm
@@ -83,7 +84,7 @@ def _fail(message: str, code: int) -> None:
     sys.exit(code)
 
 
-for _command in (run, check, plan, probe, frames, models, status, merge, score, compare):
+for _command in (run, check, plan, probe, frames, models, status, merge, score, compare, report):
     app.command()(_with_exit_codes(_command))
 app.command(name="import")(_with_exit_codes(import_benchmark))
 app.command(hidden=True)(_with_exit_codes(trace))  # for comparison with upstream, not for users

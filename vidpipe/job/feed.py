@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,13 +11,14 @@ from typing import Any
 from vidpipe.errors import CapabilityError, RowError
 from vidpipe.job import outcome
 from vidpipe.job.again import asked_again, rule_for
+from vidpipe.job.pace import Pacer
 from vidpipe.job.prospect import Prospect
 from vidpipe.job.settings import ResolvedRow, Resolver
 from vidpipe.job.tolerance import FailureLimit
 from vidpipe.manifest.row import BadRow, Fault
 from vidpipe.plan.clips import Clip, PlannedRow, clip_key
 from vidpipe.record.disk import read_mark, server_now_s
-from vidpipe.record.lease import Heart, take
+from vidpipe.record.lease import Heart, is_alive, take
 from vidpipe.record.row import OutputRow
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.shard_writer import ShardWriter
@@ -24,6 +26,9 @@ from vidpipe.record.shards import Shards
 
 LOOK_AGAIN_S, LOOK_AGAIN_AT_MOST_S = 0.5, 4.0
 """Between two looks for a free shard while there is none; doubled each time, for a thousand may be waiting."""
+LEASES_A_LOOK = 8
+"""Leases of others whose age is looked at before a shard is taken. A random few: a thousand processes that each looked
+at a thousand would ask the file server for more than all the rest, and together they find a dead one as soon."""
 COUNT_EVERY_S = 10.0
 """Between two looks at what others have finished; only with a tolerance that can end the run."""
 
@@ -71,11 +76,16 @@ class ShardFeed:
         self._open = wanted - run_dir.done_shards()
         self._held: dict[int, ShardWriter] = {}
         self._heart = Heart(self._keeping.lease_s)
+        self._pacer = Pacer(run_dir, shards, self._keeping.lease_s)
         self._tasks: Iterator[Task] = iter(())
         self._again: dict[tuple[Any, ...], Task] = {}
         self._processor = prospect.checkpoint.processor(prospect.family)
         self._look_at, self._look_again_s = 0.0, LOOK_AGAIN_S
         self._count_at, self._counted = 0.0, set[int]()
+
+    def engine_started(self) -> None:
+        """To be called once: what is recorded from now on tells how fast this process is."""
+        self._pacer.engine_started()
 
     def next_task(self) -> Task | None:
         """The next clip to answer; None when there is nothing to take just now."""
@@ -107,6 +117,7 @@ class ShardFeed:
 
     def _record(self, writer: ShardWriter, row: OutputRow, resolved: ResolvedRow | None) -> None:
         self._on_row(writer.append(row, resolved.values if resolved else {}))
+        self._pacer.row_done(writer.lease.shard)
         self._limit.see(writer.lease.shard, writer.statuses)
         self._publish_if_whole(writer)
 
@@ -162,13 +173,18 @@ class ShardFeed:
         writer.give_back(died=died)
 
     def _claim(self) -> bool:
-        """Take the first free shard; False when there is none."""
+        """Take a free shard; False when there is none."""
         if time.monotonic() < self._look_at:
             return False
         self._open -= self._run_dir.done_shards()
         latest, now_s = self._run_dir.latest_attempts(), server_now_s(self._run_dir.claims)
-        for shard in sorted(self._open - self._held.keys()):
-            lease = take(self._run_dir, shard, latest.get(shard, 0), now_s, self._keeping.lease_s)
+        others = {shard: latest[shard] for shard in self._open - self._held.keys() if shard in latest}
+        untaken = self._open - self._held.keys() - others.keys()
+        free = self._pacer.costliest_first(untaken | self._let_go_of(others, now_s))
+        while free:
+            shard = free.pop(self._pacer.next_of(free, self._held.keys(), others, now_s))
+            attempt, speed = latest.get(shard, 0), self._pacer.cost_per_s
+            lease = take(self._run_dir, shard, attempt, now_s, self._keeping.lease_s, speed)
             if lease is not None:
                 self._heart.keep(lease)
                 columns = self._prospect.manifest.columns
@@ -181,6 +197,15 @@ class ShardFeed:
         self._look_at = time.monotonic() + self._look_again_s
         self._look_again_s = min(2 * self._look_again_s, LOOK_AGAIN_AT_MOST_S)
         return False
+
+    def _let_go_of(self, others: Mapping[int, int], now_s: float) -> set[int]:
+        """Which of some shards that others have taken are free again; `others` are shards and latest attempts."""
+        watched = random.sample(sorted(others), min(LEASES_A_LOOK, len(others)))
+        return {
+            shard
+            for shard in watched
+            if not is_alive(self._run_dir, shard, others[shard], now_s, self._keeping.lease_s)
+        }
 
     def _begin(self, writer: ShardWriter) -> None:
         plan = self._prospect.plan([self._by_id[row_id] for row_id in writer.missing_in_order])

@@ -103,6 +103,7 @@ class Loop:
         Raises:
             EngineError: `engine_dead` or `engine_timeout`.
         """
+        self._feed.engine_started()
         while not stop():
             self._decoded.top_up()
             if not self._ready:

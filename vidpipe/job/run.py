@@ -186,6 +186,7 @@ def _describe(prospect: Prospect, engine: Engine) -> dict[str, Any]:
         "description": recipe.description,
         "recipe": comparable(recipe),
         "given": prospect.loaded.given,
+        "folder": str(prospect.loaded.folder),
         "family": prospect.family.name,
         "engine": engine.version,
         "lease_s": recipe.record.lease_s,

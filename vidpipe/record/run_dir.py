@@ -16,6 +16,7 @@ encoder_graphs.json         graphs of the vision encoder, for all processes; the
 encoder.<host>.<pid>.json   what the vision encoder did in a process's engines
 slurm/                      Slurm jobs of the run: what was asked for, scripts, logs (`vidpipe.cluster`)
 results.parquet             all rows in manifest order
+report.html                 the page of `vidpipe report`
 ```
 A reader believes the parts that done marks name, and of other shards the whole records
 in journals. Everything else may be half-written, doubled or stale without harm.
@@ -45,6 +46,7 @@ class RunDir:
         self.recipe_file = path / "recipe.yaml"
         self.order_file = path / "order.arrow"
         self.results = path / "results.parquet"
+        self.report_file = path / "report.html"
         self.plans = path / "plan"
         self.claims = path / "claims"
         self.parts = path / "parts"
@@ -72,7 +74,7 @@ class RunDir:
         files = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
         files += [*self.path.glob("engine.*.log"), *self.path.glob(FEED_FILES)]
         files += [*self.path.glob("encoder.*.json"), self.graphs_file]
-        for file in (*files, self.order_file, self.results, self.recipe_file):
+        for file in (*files, self.order_file, self.results, self.report_file, self.recipe_file):
             file.unlink(missing_ok=True)
         self.run_file.unlink(missing_ok=True)  # last: until then this is a run directory
 
