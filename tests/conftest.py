@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,28 +61,31 @@ def make_clip(tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
+def write_run(
+    folder: Path, rows: Sequence[dict[str, Any]] | None = None, script: dict[str, Any] | None = None, **recipe: Any
+) -> Path:
+    """Write clips a.mp4 and b.mp4, a manifest and a recipe for the fake engine; returns the recipe's path."""
+    for name in ("a.mp4", "b.mp4"):
+        if not (folder / name).exists():
+            write_clip(folder / name)
+    if rows is None:
+        rows = [{"id": f"r{i}", "video": "ab"[i % 2] + ".mp4", "question": f"What is {i}?"} for i in range(8)]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    values = {
+        "manifest": "rows.jsonl",
+        "model": {"path": str(TINY_MODEL)},
+        "engine": {"name": "fake", "args": script or {}},
+        **recipe,
+    }
+    path = folder / "recipe.yaml"
+    path.write_text(json.dumps(values))  # JSON is YAML
+    return path
+
+
 @pytest.fixture
-def make_run(tmp_path: Path, make_clip: Callable[..., Path]) -> Callable[..., Path]:
-    """Writes clips a.mp4 and b.mp4, a manifest and a recipe for the fake engine; returns the recipe's path."""
-
-    def make(rows: Sequence[dict[str, Any]] | None = None, script: dict[str, Any] | None = None, **recipe: Any) -> Path:
-        for name in ("a.mp4", "b.mp4"):
-            if not (tmp_path / name).exists():
-                make_clip(name)
-        if rows is None:
-            rows = [{"id": f"r{i}", "video": "ab"[i % 2] + ".mp4", "question": f"What is {i}?"} for i in range(8)]
-        (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        values = {
-            "manifest": "rows.jsonl",
-            "model": {"path": str(TINY_MODEL)},
-            "engine": {"name": "fake", "args": script or {}},
-            **recipe,
-        }
-        path = tmp_path / "recipe.yaml"
-        path.write_text(json.dumps(values))  # JSON is YAML
-        return path
-
-    return make
+def make_run(tmp_path: Path) -> Callable[..., Path]:
+    """`write_run` into the test's folder."""
+    return partial(write_run, tmp_path)
 
 
 def vidpipe(*arguments: object, cwd: Path | None = None, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:

@@ -17,6 +17,7 @@ from vidpipe.benchmarks.uncertainty import (
     mcnemar_exact,
     mean_stderr,
     paired_t,
+    wilson,
 )
 
 
@@ -90,3 +91,9 @@ def test_mcnemar() -> None:
 
 def test_one_row_tells_nothing() -> None:
     assert math.isnan(paired_t([1], [0]).p_value)
+
+
+@given(st.integers(1, 500).flatmap(lambda rows: st.tuples(st.integers(0, rows), st.just(rows))))
+def test_wilsons_interval_agrees_with_scipy(counts: tuple[int, int]) -> None:
+    expected = stats.binomtest(*counts).proportion_ci(method="wilson")
+    assert wilson(*counts) == pytest.approx((expected.low, expected.high), abs=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -146,7 +147,8 @@ def test_plan_tells_the_run_before_it_starts(make_run: Make, make_clip: Callable
     assert found.shards == len(found.rows_per_shard) == 1 and sum(found.rows_per_shard) == 10
     assert found.media_bytes_per_clip > 60 * 64 * 48 * 3
     words = vidpipe("plan", recipe, cwd=tmp_path).stdout
-    assert "10 rows on 4 clips" in words and "not_found" in words and "context of 90 tokens: words, long" in words
+    assert "10 rows on 4 clips" in words and "not_found" in words
+    assert re.search(r"context of 90 tokens: words \(\d+\), long \(\d+\)", words)
     assert not (tmp_path / "runs").exists(), "planning makes no run directory"
     pruned = vidpipe("plan", recipe, "--set", "pruning.method=evs", "--set", "pruning.rate=0.75", cwd=tmp_path)
     assert "144 vision tokens, of which pruning keeps 38 (" in pruned.stdout

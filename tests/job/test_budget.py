@@ -5,12 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
-from vidpipe.job import budget as module
-from vidpipe.job.budget import ByteBudget, Place, default_limit
+from vidpipe.job.budget import ByteBudget, Place
 
 
 def test_those_who_fit_enter_and_the_next_waits_in_line() -> None:
@@ -68,11 +66,3 @@ def test_nobody_waits_for_ever(how: str) -> None:
     getattr(budget, how)()
     thread.join(10)
     assert failed and not thread.is_alive()
-
-
-def test_the_limit_follows_a_containers_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "memory.max").write_text("4000000\n")
-    monkeypatch.setattr(module, "CGROUP_LIMITS", (str(tmp_path / "none"), str(tmp_path / "memory.max")))
-    assert default_limit() == 1_000_000
-    (tmp_path / "memory.max").write_text("max\n")
-    assert default_limit() > 1_000_000

@@ -42,7 +42,6 @@ def run_dir(tmp_path: Path) -> RunDir:
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder_possible, "_is_cpu_build", lambda: False)
-    monkeypatch.setattr(encoder_possible, "AUTO_IS_PROVEN", True)
 
 
 @pytest.mark.usefixtures("gpu")
@@ -71,6 +70,16 @@ def test_graphs_that_save_nothing_are_not_made_unless_wanted(run_dir: RunDir, tm
     assert wanted.graphs.graphs[-1].tokens == 12_000
 
 
+@pytest.mark.usefixtures("gpu")
+def test_auto_takes_none_for_what_was_never_measured() -> None:
+    recipe = prospect().recipe
+    assert encoder_possible.why_no_graphs_here(recipe, ["Qwen3VLForConditionalGeneration"]) is None
+    reason = encoder_possible.why_no_graphs_here(recipe, ["LlavaOnevision2ForConditionalGeneration"])
+    assert reason is not None and "never measured" in reason and "`on`" in reason
+    wanted = prospect("engine.encoder_graphs=on").recipe
+    assert encoder_possible.why_no_graphs_here(wanted, ["LlavaOnevision2ForConditionalGeneration"]) is None
+
+
 def test_a_run_says_why_it_has_none(run_dir: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder_possible, "_is_cpu_build", lambda: True)
     store_graphs(run_dir, prospect(), [outlook(VIDEO)])
@@ -85,13 +94,6 @@ def test_where_no_engine_is_installed_another_machine_is_meant(monkeypatch: pyte
     monkeypatch.setattr(vllm_environment, "DISTRIBUTIONS", ())
     ahead = prospect("engine.encoder_graphs=on")
     assert why_no_graphs_here(ahead.recipe, ahead.demands.architectures) is None
-
-
-def test_auto_waits_for_a_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder_possible, "_is_cpu_build", lambda: False)
-    for asked, taken in (("auto", False), ("on", True)):
-        ahead = prospect(f"engine.encoder_graphs={asked}")
-        assert (why_no_graphs_here(ahead.recipe, ahead.demands.architectures) is None) is taken
 
 
 def test_the_plan_proposes_budgets() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from tests.job.test_run import Watcher, rows_of
 from vidpipe.engine.fake import FakeEngine, FakePreparer
 from vidpipe.engine.interface import EngineInput, Prepared, Request
 from vidpipe.errors import CapabilityError
+from vidpipe.job import decoders
 from vidpipe.job.budget import ByteBudget
 from vidpipe.job.prepare import ClipReader, PreparedClip
 from vidpipe.job.prospect import look_ahead
@@ -109,7 +109,7 @@ def test_rows_in_the_engine_fit_into_its_kv_cache(make_run: Make, monkeypatch: p
 
 
 def test_a_starved_engine_gets_more_workers(make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 5)
+    monkeypatch.setattr(decoders, "cores", lambda: 5)
     fixed = go(make_run(windows(16), feed={"workers": 1}), Slow).feed
     grown = go(make_run(windows(32)), Slow).feed
     assert fixed is not None and fixed.workers == 1

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,10 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import qwen3_vl_2b
+from feed_arms import MARK
 from feed_workload import FULL, SMALL, make
 
 TINY_MODEL = Path(__file__).resolve().parents[2] / "data" / "tiny-qwen3vl"
 ARMS = Path(__file__).with_name("feed_arms.py")
+ARMS_OF = {"A": ("A", "A1"), "B": ("B", "B2", "B1"), "D": ("D",), "D1": ("D1",), "P": ("P",)}
 COMPARED = {"D": ("A", "B", "B2"), "D1": ("A1", "B1", "P")}
 COLUMNS = (
     ("rows", "rows", "{:.0f}"),
@@ -45,6 +48,7 @@ COLUMNS = (
 def main() -> None:
     """Make the workload, run the arms, print the table."""
     options = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.folder or Path(temporary)).resolve()
         began_s = time.monotonic()
@@ -84,21 +88,33 @@ def parse() -> argparse.Namespace:
 def run_arms(process: str, folder: Path, settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Arms that share a process, with a cache of its own: no arm knows a file that another one has read."""
     kept = folder / f"figures-{process}.json"
-    if not kept.exists():
-        caches = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-        environment = {"VLLM_CACHE_ROOT": str(caches / "vllm"), **os.environ}  # compiled kernels are no secret
-        environment["XDG_CACHE_HOME"] = str(folder / f"cache-{process}")
-        command = [sys.executable, str(ARMS), process, str(folder), json.dumps(settings)]
-        began_s, log = time.monotonic(), folder / f"log-{process}.txt"
-        with log.open("w") as file:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=file, text=True, check=False, env=environment)
-        if done.returncode:
-            sys.exit(f"arm {process} failed:\n{log.read_text()[-4000:]}")
-        kept.write_text(done.stdout.splitlines()[-1])
-        print(f"{process} took {time.monotonic() - began_s:.0f} s", file=sys.stderr)
-    found: dict[str, dict[str, Any]] = json.loads(kept.read_text())
-    for arm, figures in found.items():
-        print(f"arm {arm}: {figures['rows_per_s']:.2f} rows/s", file=sys.stderr, flush=True)
+    found: dict[str, dict[str, Any]] = json.loads(kept.read_text()) if kept.exists() else {}
+    if all(arm in found for arm in ARMS_OF[process]):
+        return found
+    caches = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    environment = {"VLLM_CACHE_ROOT": str(caches / "vllm"), **os.environ}  # compiled kernels are no secret
+    environment["XDG_CACHE_HOME"] = str(folder / f"cache-{process}")
+    command = [sys.executable, str(ARMS), process, str(folder), json.dumps(settings)]
+    began_s, log = time.monotonic(), folder / f"log-{process}.txt"
+    with log.open("w") as file:
+        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True, env=environment)
+        assert running.stdout is not None
+        try:
+            for line in running.stdout:
+                if not line.startswith(MARK):
+                    file.write(line)
+                    continue
+                new: dict[str, dict[str, Any]] = json.loads(line.removeprefix(MARK))
+                found |= new
+                kept.write_text(json.dumps(found))
+                for arm, figures in new.items():
+                    seconds = f"after {time.monotonic() - began_s:.0f} s"
+                    print(f"arm {arm}: {figures['rows_per_s']:.2f} rows/s, {seconds}", file=sys.stderr, flush=True)
+        finally:
+            if running.poll() is None and sys.exc_info()[0] is not None:
+                running.terminate()  # or it would go on beside the next arm
+    if running.wait():
+        sys.exit(f"arm {process} failed:\n{log.read_text()[-4000:]}")
     return found
 
 

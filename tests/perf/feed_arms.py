@@ -34,21 +34,23 @@ from vidpipe.recipe.load import load_recipe
 from vidpipe.record.row import OutputRow
 
 BEGAN_S = time.monotonic()
+MARK = "figures: "
+"""Before a line of figures; whatever else a process prints is its log."""
+Arms = Iterator[tuple[str, dict[str, Any]]]
 
 
 def main() -> None:
-    """Run one process's arms, print the figures of each as the last line."""
+    """Run one process's arms, print the figures of each on a line of its own as soon as they are there."""
     process, folder, options = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
     run = {"A": ready_inputs, "B": chat, "D": whole, "D1": whole_fresh, "P": decoding}[process]
-    found = run(folder, options)
-    own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    for figures in found.values():
+    for arm, figures in run(folder, options):
+        own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         figures |= {
             "peak_rss_mib": own.ru_maxrss / 1024,
             "worker_rss_mib": children.ru_maxrss / 1024,
             "cpu_s": own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
         }
-    print(json.dumps(found))
+        print(f"{MARK}{json.dumps({arm: figures})}", flush=True)
 
 
 def prospect_of(folder: Path, options: dict[str, Any], rows: str) -> Prospect:
@@ -67,24 +69,22 @@ def prospect_of(folder: Path, options: dict[str, Any], rows: str) -> Prospect:
     return look_ahead(load_recipe(path, []))
 
 
-def ready_inputs(folder: Path, options: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def ready_inputs(folder: Path, options: dict[str, Any]) -> Arms:
     """A, A1: everything decoded and prepared beforehand, grouped; only the engine is measured."""
     prospect = prospect_of(folder, options, "grouped.jsonl")
     engine = make_engine(prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location)
     assert isinstance(engine, VllmEngine)
     engine.start()
     startup_s = time.monotonic() - BEGAN_S
-    found = {}
     for arm, rows in (("A", "grouped.jsonl"), ("A1", "fresh.jsonl")):
         prospect = prospect_of(folder, options, rows)
         inputs: list[EngineInput] = []
         for clip, made in through_workers(prospect, engine, 2**60):
             done = prepare(prospect.recipe, engine.preparer, clip, made) if isinstance(made, PreparedClip) else made
             inputs += [one for one in done.inputs if isinstance(one, EngineInput)]
-        found[arm] = answered(engine, inputs) | {"startup_s": startup_s}
+        yield arm, answered(engine, inputs) | {"startup_s": startup_s}
         engine._engine.reset_prefix_cache()
     engine.stop()
-    return found
 
 
 def answered(engine: VllmEngine, inputs: list[EngineInput]) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def through_workers(
             budget.leave(place)
 
 
-def decoding(folder: Path, options: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def decoding(folder: Path, options: dict[str, Any]) -> Arms:
     """P: no engine at all; the rate at which this host can decode clips with one question each."""
     prospect = prospect_of(folder, options, "fresh.jsonl")
     start_s = time.monotonic()
@@ -131,10 +131,10 @@ def decoding(folder: Path, options: dict[str, Any]) -> dict[str, dict[str, Any]]
     for clip, made in through_workers(prospect, None, default_limit()):
         finished_s += [time.monotonic()] * len(clip.rows)
         decode_s, clips = decode_s + made.seen.decode_s, clips + 1
-    return {"P": figures_of(finished_s, 0.0, start_s) | {"decode_s_per_clip": decode_s / clips}}
+    yield "P", figures_of(finished_s, 0.0, start_s) | {"decode_s_per_clip": decode_s / clips}
 
 
-def chat(folder: Path, options: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def chat(folder: Path, options: dict[str, Any]) -> Arms:
     """B, B2, B1: what people write today. Rows that would raise for the whole call are left out of the sample."""
     vllm_environment.prepare(options["model"])
     from vllm import LLM
@@ -149,15 +149,13 @@ def chat(folder: Path, options: dict[str, Any]) -> dict[str, dict[str, Any]]:
         **options["engine_args"],
     )
     startup_s = time.monotonic() - BEGAN_S
-    found = {}
     for arm, name in (("B", "sample.jsonl"), ("B2", "sample.jsonl"), ("B1", "fresh-sample.jsonl")):
         rows = [json.loads(line) for line in (folder / name).read_text().splitlines()]
         if arm == "B2":
             random.Random(1).shuffle(rows)
-        found[arm] = chatted(llm, folder, rows, options["max_tokens"]) | {"startup_s": startup_s}
+        yield arm, chatted(llm, folder, rows, options["max_tokens"]) | {"startup_s": startup_s}
         llm.reset_prefix_cache()
         llm.reset_mm_cache()
-    return found
 
 
 def chatted(llm: Any, folder: Path, rows: list[dict[str, Any]], max_tokens: int) -> dict[str, Any]:
@@ -212,14 +210,14 @@ class Stopwatch:
         """See `Display.end`."""
 
 
-def whole(folder: Path, options: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def whole(folder: Path, options: dict[str, Any]) -> Arms:
     """D: the whole of vidpipe on shuffled rows."""
-    return {"D": ran(folder, options, "rows.jsonl")}
+    yield "D", ran(folder, options, "rows.jsonl")
 
 
-def whole_fresh(folder: Path, options: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def whole_fresh(folder: Path, options: dict[str, Any]) -> Arms:
     """D1: the same with one question a clip."""
-    return {"D1": ran(folder, options, "fresh.jsonl")}
+    yield "D1", ran(folder, options, "fresh.jsonl")
 
 
 def ran(folder: Path, options: dict[str, Any], rows: str) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import av
+import cv2
 import numpy as np
 
+NOISE = 2
 CODECS = ("libx264", "libx265")
 QUESTION = "Question {number}: what happens to the shapes?"
 
@@ -91,7 +93,11 @@ def _shape(size: Size, number: int) -> tuple[tuple[int, int], str]:
 
 
 def _write(path: Path, size: Size, number: int) -> int:
-    """Moving blocks with noise; every third clip has a variable rate. Returns the clip's number."""
+    """Moving blocks before a moving texture, with the noise of a camera; every third clip has a variable rate.
+
+    Such that the bit rate is that of ordinary footage (1080p: 5 to 10 Mbit/s): it decides what decoding costs.
+    Returns the clip's number.
+    """
     (width, height), codec = _shape(size, number)
     rng = np.random.default_rng(number)
     options = {
@@ -99,7 +105,10 @@ def _write(path: Path, size: Size, number: int) -> int:
         "threads": "1",
         **({"x265-params": "log-level=none:pools=none"} if codec == "libx265" else {}),
     }
-    noise = rng.integers(0, 40, (height * 3 // 2, width), np.uint8)  # luma, and half as much chroma below
+    size_hw = (height * 3 // 2, width)  # luma, and half as much chroma below
+    coarse = rng.integers(60, 160, (size_hw[0] // 40, width // 40), np.uint8)
+    smooth = cv2.resize(coarse, (width, size_hw[0]), interpolation=cv2.INTER_CUBIC)
+    texture = smooth + rng.integers(0, NOISE, size_hw, np.uint8)
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=25, options=options)
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
@@ -107,7 +116,7 @@ def _write(path: Path, size: Size, number: int) -> int:
         stream.codec_context.time_base = Fraction(1, 1000)
         at_ms = 0
         for i in range(25 * size.seconds):
-            pixels = np.roll(noise, 3 * i, axis=1)
+            pixels = np.roll(texture, 3 * i, axis=1)
             x = (i * 4 + number * 20) % max(1, width - width // 4)
             pixels[height // 3 : height // 2, x : x + width // 4] = rng.integers(100, 255)
             frame = av.VideoFrame.from_ndarray(pixels, format="yuv420p")

@@ -63,7 +63,7 @@ def main(rows: int) -> None:
         began = time.perf_counter()
         stretches = cut([1] * (rows // ROWS_A_CLIP), shard_count(rows // ROWS_A_CLIP))
         shards = [[(f"row-{n}", "sha") for n in range(s.start * ROWS_A_CLIP, s.stop * ROWS_A_CLIP)] for s in stretches]
-        add_shards(run_dir, shards, read_shards(run_dir))
+        add_shards(run_dir, shards, [len(shard) for shard in shards], read_shards(run_dir))
         write_order(run_dir, [row_id for shard in shards for row_id, _ in shard])
         del shards
         stored = read_shards(run_dir)

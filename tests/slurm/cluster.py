@@ -14,15 +14,19 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel", "scontrol")
 NODES, CPUS, GPUS = 2, 4, 2
 MAX_ARRAY_SIZE = 5
 SYSTEM_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 
-def missing_programs() -> list[str]:
-    """What is not installed of PROGRAMS."""
-    return [name for name in PROGRAMS if shutil.which(name, path=SYSTEM_PATH) is None]
+def why_not_here(path: str = SYSTEM_PATH) -> str | None:
+    """What is missing on `path`, and what to type; None where all of PROGRAMS are installed."""
+    missing = [name for name in PROGRAMS if shutil.which(name, path=path) is None]
+    if not missing:
+        return None
+    install = "apt-get install --no-install-recommends slurmctld slurmd slurm-client munge"
+    return f"a real Slurm needs {', '.join(missing)}, not installed here (Debian: {install})"
 
 
 class ThrowAwaySlurm:
@@ -42,6 +46,7 @@ class ThrowAwaySlurm:
         ]:
             del self.environment[name]
         self._daemons: list[subprocess.Popen[bytes]] = []
+        self._nodes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
         for name in ("munge", "state", "log", "dev", *(f"spool/n{n}" for n in range(1, NODES + 1))):
@@ -65,8 +70,20 @@ class ThrowAwaySlurm:
         self.wait_until(socket_path.exists, "munged")
         self._daemon("slurmctld", "-D")
         for n in range(1, NODES + 1):
-            self._daemon("slurmd", "-D", "-N", f"n{n}")
+            self._start_node(f"n{n}")
         self.wait_until(lambda: self.ask("sinfo", "-h", "-N", "-o", "%T").split() == ["idle"] * NODES, "the nodes", 60)
+
+    def lose(self, node: str) -> None:
+        """Kill a node's daemon, but not what it started; and tell Slurm, which would notice after `SlurmdTimeout`."""
+        daemon = self._nodes.pop(node)
+        daemon.kill()
+        daemon.wait()
+        self.ask("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=lost")
+
+    def find_again(self, node: str) -> None:
+        """The node comes back."""
+        self._start_node(node)
+        self.wait_until(lambda: self.ask("sinfo", "-h", "-n", node, "-o", "%T").strip() in ("idle", "mixed"), node)
 
     def stop(self) -> None:
         subprocess.run(["scancel", f"--user={getpass.getuser()}"], env=self.environment, check=False, timeout=30)
@@ -99,25 +116,37 @@ class ThrowAwaySlurm:
         """Slurm's word for the state of one task."""
         return self.ask("squeue", "-h", "-r", "-t", "all", "-j", task, "-o", "%T").strip()
 
+    def node(self, task: str) -> str:
+        """Where a task runs."""
+        return self.ask("squeue", "-h", "-r", "-j", task, "-o", "%N").strip()
+
+    def restarts(self, task: str) -> int:
+        """How often a task has been queued again."""
+        told = self.ask("scontrol", "show", "job", task)
+        return int(told.partition("Restarts=")[2].split()[0])
+
     def _told(self) -> str:
         queue = self.ask("squeue", "-r", "-t", "all", "-o", "%i %T %r %R")
         ends = [f"{path.name}: {path.read_text(errors='replace')[-1500:]}" for path in (self.folder / "log").iterdir()]
         return "\n".join([queue, *ends])
 
-    def _daemon(self, program: str, *arguments: str) -> None:
+    def _start_node(self, node: str) -> None:
+        self._nodes[node] = self._daemon("slurmd", "-D", "-N", node)
+
+    def _daemon(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         path = shutil.which(program, path=SYSTEM_PATH)
         assert path is not None
         with (self.folder / "log" / f"{len(self._daemons)}.{program}").open("wb") as log:
-            self._daemons.append(
-                subprocess.Popen(
-                    [path, *arguments],
-                    env=self.environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                )
+            daemon = subprocess.Popen(
+                [path, *arguments],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
+        self._daemons.append(daemon)
+        return daemon
 
     def _slurm_conf(self, munge_socket: Path) -> str:
         first = self._first_port

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.slurm.cluster import ThrowAwaySlurm, missing_programs
+from tests.slurm.cluster import ThrowAwaySlurm, why_not_here
 
 
 @pytest.fixture(scope="session")
 def slurm() -> Iterator[ThrowAwaySlurm]:
     """A running cluster, whose commands are on the PATH."""
-    missing = missing_programs()
-    if missing:
-        pytest.skip(f"{missing[0]} is not installed (Debian: apt-get install slurmctld slurmd slurm-client munge)")
+    if reason := why_not_here():
+        pytest.skip(reason)
     folder = Path(tempfile.mkdtemp(prefix="vidpipe-slurm-"))
     cluster = ThrowAwaySlurm(folder)
     try:

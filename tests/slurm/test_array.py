@@ -4,77 +4,32 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 
-import pyarrow.parquet as pq
+import pytest
 
-from tests.conftest import ROOT, vidpipe
+from tests.conftest import ROOT, vidpipe, write_run
 from tests.slurm.cluster import MAX_ARRAY_SIZE, ThrowAwaySlurm
+from tests.slurm.submitted import ROWS, Make, Run
 from vidpipe.cluster.jobs import read_jobs
-from vidpipe.record.merge import PARTIAL_KEY
-from vidpipe.record.status import RunStatus, Worker, read_status
-
-Make = Callable[..., Path]
-ROWS = 48
 
 
-class Run:
-    """A run that is submitted; its folder has a space in its name."""
+@pytest.fixture(scope="module", autouse=True)
+def short_of_time(slurm: ThrowAwaySlurm, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, str, str]:
+    """A run whose only task meets its time limit, and the numbers of its array and its merging job.
 
-    def __init__(self, slurm: ThrowAwaySlurm, make_run: Make, **script: object) -> None:
-        rows = [
-            {"id": f"r{i}", "video": "ab"[i % 2] + ".mp4", "question": "?", "clip_start": i // 2 * 0.05}
-            for i in range(ROWS)
-        ]
-        self.slurm = slurm
-        self.recipe = make_run(rows, script=script, record={"lease_s": 5}, feed={"workers": 1})
-        self.path = self.recipe.parent / "a run"
-
-    def type(self, *arguments: object) -> list[str]:
-        """The numbers of the jobs that a command submits; the last one merges."""
-        done = vidpipe("slurm", *arguments)
-        assert done.returncode == 0, done.stderr
-        assert f"vidpipe status {self.path}" in done.stdout
-        return re.findall(r"^(\d+) ", done.stdout, re.MULTILINE)
-
-    def submit(self, *options: object) -> list[str]:
-        return self.type("submit", self.recipe, "-o", self.path, *options)
-
-    def status(self) -> RunStatus:
-        return read_status(self.path)
-
-    def worker(self, task: str) -> Worker:
-        """The process of a task that is at work."""
-        found: list[Worker] = []
-
-        def at_work() -> bool:
-            found[:] = [worker for worker in self.status().workers if worker.slurm_task == task]
-            return bool(found)
-
-        self.slurm.wait_until(at_work, f"task {task} at work")
-        return found[0]
-
-    def log(self, name: str) -> str:
-        path = self.path / "slurm" / f"{name}.log"
-        return path.read_text() if path.exists() else ""
-
-    def wait(self, job: str) -> None:
-        """Until no task of a job waits or runs."""
-        going = {"PENDING", "CONFIGURING", "RUNNING", "COMPLETING"}
-        self.slurm.wait_until(lambda: not going & set(self.slurm.state(job).split()), f"the end of job {job}", 90)
-
-    def assert_every_row_once(self) -> None:
-        results = pq.read_table(self.path / "results.parquet")
-        assert results["id"].to_pylist() == [f"r{i}" for i in range(ROWS)]
-        assert set(results["status"].to_pylist()) == {"ok"}
-        assert pq.read_metadata(self.path / "results.parquet").metadata[PARTIAL_KEY.encode()] == b"false"
+    Slurm sends the signal up to a minute early: with this grace, half a minute after the start.
+    It is begun first, so that the other tests pass the time.
+    """
+    run = Run(slurm, partial(write_run, tmp_path_factory.mktemp("short")), seconds_per_reply=0.8)
+    array, merging = run.submit("--tasks", 1, "--time", "1", "--signal-grace", 50)
+    return run, array, merging
 
 
-def test_an_array_answers_every_row(slurm: ThrowAwaySlurm, make_run: Make) -> None:
+def test_an_array_answers_every_row(slurm: ThrowAwaySlurm, make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # the submitting host's own
     run = Run(slurm, make_run, seconds_to_start=6, seconds_per_reply=0.05)
     own = ROOT / "vidpipe" / "cluster" / "array.sbatch.j2"
     template = run.recipe.parent / "own.j2"
@@ -101,14 +56,17 @@ def test_an_array_answers_every_row(slurm: ThrowAwaySlurm, make_run: Make) -> No
 def test_term_puts_this_task_back_and_no_other(slurm: ThrowAwaySlurm, make_run: Make) -> None:
     run = Run(slurm, make_run, seconds_per_reply=0.4)
     array, merging = run.submit("--tasks", 2)
-    last = f"{array}_1"  # its bare number is the whole array's
-    run.worker(last), run.worker(f"{array}_0")
+    first, last = f"{array}_0", f"{array}_1"  # the last one's bare number is the whole array's
+    run.worker(last), run.worker(first)
     slurm.ask("scancel", "--batch", "-s", "TERM", last)
     slurm.wait_until(lambda: f"asking Slurm to queue task {last} again" in run.log(last), "the requeue")
-    slurm.wait_until(lambda: "Restarts=1" in slurm.ask("scontrol", "show", "job", last), "the second go")
-    assert "Restarts=0" in slurm.ask("scontrol", "show", "job", f"{array}_0")
+    slurm.wait_until(lambda: slurm.restarts(last) == 1, "the second go")
+    assert slurm.restarts(first) == 0
+    slurm.ask("scontrol", "requeue", first)  # an operator's: Slurm has queued it already when it sends the signal
+    slurm.wait_until(lambda: slurm.restarts(first) == 1, "the operator's")
     run.wait(merging)
-    assert "exit code 75" in run.log(last)
+    assert "exit code 75" in run.log(last) and "asking Slurm" not in run.log(first)
+    assert slurm.restarts(first) == slurm.restarts(last) == 1
     assert slurm.state(array).split() == ["COMPLETED"] * 2
     run.assert_every_row_once()
 
@@ -151,14 +109,11 @@ def test_cancel_and_arrays_above_the_largest(slurm: ThrowAwaySlurm, make_run: Ma
     assert "nobody is at work" in vidpipe("status", run.path).stdout
 
 
-def test_a_task_over_its_time_limit_goes_on(slurm: ThrowAwaySlurm, make_run: Make) -> None:
-    """Slurm sends the signal up to a minute early: with this grace, soon after the start."""
-    run = Run(slurm, make_run, seconds_per_reply=1)
-    array, merging = run.submit("--tasks", 1, "--time", "1", "--signal-grace", 50)
+def test_a_task_over_its_time_limit_goes_on(slurm: ThrowAwaySlurm, short_of_time: tuple[Run, str, str]) -> None:
+    run, array, merging = short_of_time
     task = f"{array}_0"
     slurm.wait_until(lambda: f"asking Slurm to queue task {task} again" in run.log(task), "the requeue", 90)
-    assert run.status().recorded < ROWS and not run.status().workers, "given back"
-    more, second_merging = run.type("resubmit", run.path, "--tasks", 4)
-    run.wait(more)
-    run.wait(merging), run.wait(second_merging)
+    assert "exit code 75" in run.log(task)
+    run.wait(merging)
+    assert slurm.restarts(task) >= 1 and slurm.state(task) == "COMPLETED"
     run.assert_every_row_once()

@@ -38,6 +38,17 @@ class Estimate:
         return None if self.stderr is None else (self.value - Z_95 * self.stderr, self.value + Z_95 * self.stderr)
 
 
+def wilson(right: int, rows: int) -> tuple[float, float]:
+    """95 % interval of a share of right answers, were all rows independent; inside 0 and 1 also where all are right.
+
+    Source: Wilson 1927, Journal of the American Statistical Association 22, 209-212.
+    """
+    share, squared = right / rows, Z_95**2
+    middle = (share + squared / (2 * rows)) / (1 + squared / rows)
+    reach = Z_95 / (1 + squared / rows) * math.sqrt(share * (1 - share) / rows + squared / (4 * rows**2))
+    return max(0.0, middle - reach), min(1.0, middle + reach)
+
+
 def clips_to_see(difference: float, found: Estimate) -> int | None:
     """Clips with which a difference of that size shows in four of five comparisons, at the 5 % level.
 

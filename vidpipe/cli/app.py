@@ -24,6 +24,7 @@ from vidpipe.cli.merge import merge
 from vidpipe.cli.models import models
 from vidpipe.cli.plan import plan
 from vidpipe.cli.probe import probe
+from vidpipe.cli.redacted import redact_output
 from vidpipe.cli.report import report
 from vidpipe.cli.run import run
 from vidpipe.cli.score import score
@@ -93,4 +94,5 @@ app.add_typer(slurm(_with_exit_codes), name="slurm")
 
 def main() -> None:
     """Run the command line; exit with one of `vidpipe.cli.exit_codes`."""
+    redact_output()
     app()

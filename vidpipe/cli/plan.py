@@ -106,7 +106,8 @@ def _print(found: Forecast) -> None:
     if found.bad_rows:
         typer.echo(f"{found.bad_rows} rows cannot run for their own values; `vidpipe check` lists them")
     if found.over_long:
-        some = ", ".join(found.over_long[:MOST_NAMED])
+        tokens = {row.id: row.prompt_tokens or row.kept_tokens for row in found.row_forecasts}
+        some = ", ".join(f"{row_id} ({tokens[row_id]})" for row_id in found.over_long[:MOST_NAMED])
         typer.echo(f"{len(found.over_long)} rows are longer than the context of {found.context} tokens: {some}")
     for kind, group in found.unreadable.items():
         typer.echo(f"{group.clips} clips ({group.rows} rows) {kind}, for example: {group.example}")

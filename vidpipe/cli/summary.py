@@ -24,13 +24,15 @@ def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
     elif summary.samples:
         console.print(_answers(summary.samples, judged=summary.matches is not None))
     if summary.matches is not None:
-        console.print(f"exact match (text equals answer): {summary.matches} of {summary.with_answer} rows")
+        console.print(_exact_match(summary.matches, summary.with_answer), soft_wrap=True)
     for kind, (count, message) in summary.errors.items():
         console.print(escape(f"{count} x {kind}, for example: {message}"))
         if kind in ADVICE:
             console.print(escape(f"  what to do: {ADVICE[kind]}"), soft_wrap=True)
     for mark, (count, row_id) in summary.flags.items():
         console.print(escape(f"{count} replies with {mark}, for example row {row_id}"), soft_wrap=True)
+    if summary.asked_again:
+        console.print(f"{summary.asked_again} rows were asked again (retry.rules): column other_tries", soft_wrap=True)
     if recipe.description:
         console.print(escape(recipe.description.strip()), soft_wrap=True)
     if result.feed is not None:
@@ -49,6 +51,17 @@ def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
             soft_wrap=True,
         )
     console.print(f"exit code {code}: {exit_codes.MEANING[code]}")
+
+
+def _exact_match(right: int, rows: int) -> str:
+    """With an interval for rows that are independent; `vidpipe score` has the one over clips."""
+    from vidpipe.benchmarks.uncertainty import wilson
+
+    low, high = wilson(right, rows)
+    return (
+        f"exact match (text equals answer): {right} of {rows} rows, {right / rows:.1%} "
+        f"(95 % interval {low:.1%} to {high:.1%}, rows taken as independent)"
+    )
 
 
 def _answers(samples: tuple[Sample, ...], *, judged: bool) -> Table:

@@ -65,10 +65,11 @@ def states(jobs: Sequence[str]) -> dict[str, Counter[str]] | None:
     return found
 
 
-def state(task: str) -> str | None:
-    """State of one task, None when Slurm does not know it."""
-    words = _ask("squeue", "--noheader", "--array", "--states=all", "--format=%T", f"--jobs={task}").split()
-    return words[0] if words else None
+def state(task: str) -> tuple[str, int] | None:
+    """State of one task and how often it has been queued again; None when Slurm does not know it."""
+    wanted = ("--noheader", "--array", "--states=all", "--Format=State:20,RestartCnt:20")
+    words = _ask("squeue", *wanted, f"--jobs={task}").split()
+    return (words[0], int(words[1])) if len(words) > 1 and words[1].isdecimal() else None
 
 
 def _ask(*command: str, script: str | None = None) -> str:

@@ -25,6 +25,8 @@ def requeued_when_stopped(interrupted: int) -> Iterator[None]:
 
     Also before the work has handlers of its own, and after. A task that its user has
     cancelled is not put back: it gets the same signal, but Slurm no longer calls it running.
+    Nor is one whose node Slurm has given up and which runs elsewhere by now: when the node is
+    back, this process is a left-over, and asking would end the one that does the work.
     """
     before = {number: signal.signal(number, _interrupt) for number in STOPPING}
     try:
@@ -54,7 +56,7 @@ def _ask_for_another_go() -> None:
     if task is None:
         return
     try:
-        if state(task) == "RUNNING":
+        if state(task) == ("RUNNING", int(os.environ.get("SLURM_RESTART_COUNT", "0"))):
             _say(f"asking Slurm to queue task {task} again")
             requeue(task)
     except RecipeError as error:

@@ -49,7 +49,7 @@ def prepare(checkpoint: str) -> None:
             # vLLM's binding of threads to cores makes a request take seconds where cores are shared.
             "VLLM_CPU_OMP_THREADS_BIND": "nobind",
             # Decoding needs cores too.
-            "OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // 2)),
+            "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // 2)),
             "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
         }
         torchvision_on_cpu.install()

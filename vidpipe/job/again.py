@@ -1,142 +1,95 @@
-"""The media of recorded rows once more: small pictures of the very frames, and what the prompt said of them.
+"""Which rows are asked again, and what is different then: the recipe's `retry.rules`. Pure.
 
-Works in a worker process, as a run does: a file that crashes its decoder costs its pictures.
+What a row's next try is follows from its tries so far alone, so that a run that was killed
+goes on where it was.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-from PIL import Image as Picture
-
-from vidpipe.engine.interface import Image, Video
-from vidpipe.errors import MediaError
-from vidpipe.job.prepare import ClipReader
-from vidpipe.job.preview import pruned_cells
-from vidpipe.models.prompt import Span, Told, pruned, with_texts_behind
-from vidpipe.plan.clips import Clip
-from vidpipe.record.row import FramesRecord, ImageRecord
-from vidpipe.report.sheet import Tile, thumbnail
-
-LONG_SIDE = 160
-"""Of a small picture, in pixels."""
-QUALITY = 62
-MOST_PICTURES = 64
-"""Of one video; more frames are shown by an even selection of them."""
+from vidpipe.errors import CapabilityError, RowError
+from vidpipe.models.family import Family
+from vidpipe.plan.clips import PlannedRow
+from vidpipe.recipe.resolve import RowSettings, resolve_row
+from vidpipe.recipe.schema import Recipe, RetryRule
+from vidpipe.record.row import OutputRow
 
 
-@dataclass(frozen=True)
-class MediumAgain:
-    """A video or image as the model saw it."""
-
-    name: str
-    """As the manifest calls it."""
-    source_wh: tuple[int, int]
-    size_wh: tuple[int, int]
-    """Before the model, after its resize rule."""
-    told: Told
-    indices: tuple[int, ...]
-    """Of the frames in the file; empty for an image."""
-    times_s: tuple[float, ...]
-    """Their presentation times in the file."""
-    time_texts: tuple[str, ...]
-    """What the model reads as times, one for each frame or each pair of frames."""
-    pictures: tuple[tuple[int, bytes], ...]
-    """Place among the frames, and a WebP."""
-    same: bool
-    """Whether the decoded bytes have the hash that the row records."""
-    shaded: bool
-    """Whether cells are shaded that pruning drops, judged by pixels."""
+def causes_of(row: OutputRow) -> frozenset[str]:
+    """What `retry.rules[].when` can call the outcome `row`."""
+    found = [
+        row.status,
+        row.error_kind,
+        *(row.reply.flags if row.reply else ()),
+        row.reply.parse if row.reply else None,
+    ]
+    return frozenset(cause for cause in found if cause is not None)
 
 
-def show_again(
-    reader: ClipReader, clip: Clip, videos: Sequence[FramesRecord], images: Sequence[ImageRecord]
-) -> list[MediumAgain]:
-    """Decode what the rows of a clip record.
+def rule_for(rules: Sequence[RetryRule], tries: Sequence[OutputRow]) -> RetryRule | None:
+    """The rule by which a row is asked again; None if the last outcome is to stand.
 
     Args:
-        reader: Of the run.
-        clip: Its rows.
-        videos: What its rows record of their videos, in order.
-        images: And of their images.
+        rules: The recipe's. The first one counts that names the outcome and has not been used up by this row.
+        tries: What came of the row so far, in order.
+    """
+    used: Counter[int] = Counter()
+    chosen: int | None = None
+    for outcome in tries:
+        causes = causes_of(outcome)
+        fitting = (n for n, rule in enumerate(rules) if used[n] < rule.times and not causes.isdisjoint(rule.when))
+        chosen = next(fitting, None)
+        if chosen is None:
+            return None
+        used[chosen] += 1
+    return None if chosen is None else rules[chosen]
+
+
+def asked_again(
+    planned: PlannedRow, rule: RetryRule, tries: int, recipe: Recipe, family: Family, processor: Mapping[str, Any]
+) -> PlannedRow:
+    """The row as it is asked under `rule`: its own settings, with those of the rule in their place.
+
+    With a temperature above 0 every try has a seed of its own: the row's (0 without one) and the number of tries.
+
+    Args:
+        planned: The row as it was asked first.
+        rule: See `rule_for`.
+        tries: How often it was asked.
+        recipe: The run's.
+        family: The model's.
+        processor: The checkpoint's video processor settings.
 
     Raises:
-        MediaError: a file is gone or cannot be shown.
+        RowError, CapabilityError: the rule does not fit what the row's own columns say.
     """
-    if clip.first.settings.sampling.video_backend == "codec":
-        raise MediaError("unsupported_codec", "canvases are made by the checkpoint's own code, only in a run")
-    prepared = reader.read(clip, [video.indices for video in videos])
-    seen_videos, seen_images = iter(prepared.seen.videos), iter(prepared.seen.images)
-    recorded_videos, recorded_images = iter(videos), iter(images)
-    found = []
-    for named, medium in zip(clip.first.row.media, prepared.media, strict=True):
-        if isinstance(medium, Image):
-            same = next(seen_images).sha == next(recorded_images).sha
-            found.append(_image(reader, named.name, medium, same))
-            continue
-        assert isinstance(medium, Video)
-        seen, before = next(seen_videos), next(recorded_videos)
-        found.append(_video(reader, clip, named.name, medium, seen, seen.sha == before.sha))
-    return found
+    row = planned.row
+    settings = resolve_row(recipe, row.values, {**row.sampling, **rule.sampling}, {**row.generation, **rule.generation})
+    generation = settings.generation
+    if generation.temperature > 0:
+        generation = generation.model_copy(update={"seed": (generation.seed or 0) + tries})
+    return replace(planned, settings=RowSettings(family.complete(settings.sampling, processor), generation))
 
 
-def _image(reader: ClipReader, name: str, medium: Image, same: bool) -> MediumAgain:
-    rules = reader.family.abilities.images
-    assert rules is not None, "the plan refuses images otherwise"
-    height, width = medium.pixels.shape[:2]
-    layout = rules.layout(width, height, reader.image_processor)
-    told = Told(medium.slot_word, (Span(medium.vision_word, layout.vision_tokens),))
-    picture = _small(medium.pixels, None)
-    return MediumAgain(name, (width, height), layout.size_wh, told, (), (), (), ((0, picture),), same, shaded=False)
+def refuse_useless_rules(recipe: Recipe, family: Family, processor: Mapping[str, Any]) -> None:
+    """Refuse rules that cannot be carried out with the recipe's own settings, or would ask the same again.
 
-
-def _video(reader: ClipReader, clip: Clip, name: str, medium: Video, seen: FramesRecord, same: bool) -> MediumAgain:
-    family, sampling, pruning = reader.family, clip.first.settings.sampling, reader.recipe.pruning
-    told_s = [index / medium.metadata["fps"] for index in medium.metadata["frames_indices"]]
-    height, width = medium.pixels.shape[1:3]
-    layout = family.layout(len(told_s), width, height, sampling, reader.processor)
-    spans = family.prompt(told_s, layout, sampling)
-    kept_cells, tokens = pruned_cells(medium.pixels, layout, pruning)
-    if pruning is not None:
-        spans = pruned(spans, family.vision_word, tokens.kept)
-    if any(medium.texts_behind):
-        spans = with_texts_behind(spans, family.vision_word, medium.texts_behind)
-    places = _places(seen.count)
-    step_of = np.arange(seen.count) * layout.grid_thw[0] // max(1, seen.count)
-    pictures = tuple(
-        (place, _small(medium.pixels[place], None if kept_cells is None else kept_cells[step_of[place]]))
-        for place in places
-    )
-    return MediumAgain(
-        name,
-        (width, height),
-        layout.size_wh,
-        Told(medium.slot_word, tuple(spans)),
-        tuple(seen.indices),
-        tuple(seen.times_s),
-        tuple(family.time_texts(told_s, sampling)),
-        pictures,
-        same,
-        shaded=kept_cells is not None,
-    )
-
-
-def _places(count: int) -> list[int]:
-    """Places of at most `MOST_PICTURES` among so many, from the first to the last."""
-    if count <= MOST_PICTURES:
-        return list(range(count))
-    return [round(n * (count - 1) / (MOST_PICTURES - 1)) for n in range(MOST_PICTURES)]
-
-
-def _small(pixels: npt.NDArray[np.uint8], kept: npt.NDArray[np.bool_] | None) -> bytes:
-    height, width = pixels.shape[:2]
-    scale = min(1.0, LONG_SIDE / max(height, width))
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    picture: Picture.Image = thumbnail(Tile(pixels, (), kept), size)
-    file = io.BytesIO()
-    picture.save(file, "WEBP", quality=QUALITY, method=2)
-    return file.getvalue()
+    Raises:
+        CapabilityError: naming the rule.
+    """
+    before = resolve_row(recipe, {}, {}, {})
+    for number, rule in enumerate(recipe.retry.rules):
+        try:
+            after = resolve_row(recipe, {}, rule.sampling, rule.generation)
+            family.complete(after.sampling, processor)
+        except (RowError, CapabilityError) as error:
+            raise CapabilityError(f"retry.rules[{number}]: {error}") from None
+        if rule.changes_something and after == before and after.generation.temperature == 0:
+            raise CapabilityError(
+                f"retry.rules[{number}]: it changes nothing, and the same question gets the same reply. Give other "
+                "values than the recipe's own, for example generation: {max_tokens: 256}."
+            )

@@ -10,10 +10,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from concurrent.futures import CancelledError
-from pathlib import Path
+
+from vidpipe.job.host import memory
 
 SHARE_OF_MEMORY = 0.25
-CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 class Place:
@@ -99,21 +99,5 @@ class ByteBudget:
 
 
 def default_limit() -> int:
-    """A quarter of the memory that this host or container has, in bytes."""
-    return int(_memory() * SHARE_OF_MEMORY)
-
-
-def _memory() -> int:
-    total = next(
-        int(line.split()[1]) * 1024
-        for line in Path("/proc/meminfo").read_text().splitlines()
-        if line.startswith("MemTotal:")
-    )
-    for name in CGROUP_LIMITS:
-        try:
-            text = Path(name).read_text().strip()
-        except OSError:
-            continue
-        if text.isdigit():  # "max" is no limit
-            total = min(total, int(text))
-    return total
+    """A quarter of the memory that this process may use, in bytes."""
+    return int(memory() * SHARE_OF_MEMORY)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,6 +11,7 @@ from types import TracebackType
 from vidpipe.engine.interface import Capabilities, Preparer
 from vidpipe.errors import MediaError
 from vidpipe.job.budget import ByteBudget, Place
+from vidpipe.job.host import cores
 from vidpipe.job.prepare import ClipReader, Outlook, PreparedClip
 from vidpipe.job.work import ClipInputs, read_and_prepare
 from vidpipe.plan.clips import Clip
@@ -156,13 +156,12 @@ def default_workers(recipe: Recipe, *, engine_on_gpu: bool = False) -> int:
     """Worker processes to begin with: half of the cores; where the engine computes on a GPU, all but two."""
     if recipe.feed.workers:
         return recipe.feed.workers
-    cores = os.cpu_count() or 1
-    return max(1, min(cores - 2, MOST_AT_FIRST) if engine_on_gpu else cores // 2)
+    return max(1, min(cores() - 2, MOST_AT_FIRST) if engine_on_gpu else cores() // 2)
 
 
 def most_workers(recipe: Recipe) -> int:
     """Worker processes when the engine has had to wait for them: all cores but one, a fixed number stays."""
-    return recipe.feed.workers or max(1, (os.cpu_count() or 1) - 1)
+    return recipe.feed.workers or max(1, cores() - 1)
 
 
 def prepares_in_workers(recipe: Recipe, capabilities: Capabilities) -> bool:

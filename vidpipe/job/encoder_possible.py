@@ -9,8 +9,8 @@ from vidpipe.engine.vllm_plugin.encoder_graphs import CLASSES
 from vidpipe.errors import CapabilityError, EngineError
 from vidpipe.recipe.schema import Recipe
 
-AUTO_IS_PROVEN = False
-"""Whether graphs have been measured on a GPU, so that runs may have them without asking for them."""
+MEASURED = frozenset({"Qwen3VLForConditionalGeneration"})
+"""Architectures whose graphs have been measured on a GPU (docs/performance.md): runs may have them without asking."""
 
 
 def why_no_graphs(recipe: Recipe, architectures: Sequence[str]) -> str | None:
@@ -41,8 +41,8 @@ def why_no_graphs_here(recipe: Recipe, architectures: Sequence[str]) -> str | No
         return reason
     if _is_cpu_build():
         return "vLLM's CPU build, which is installed here, has none"
-    if recipe.engine.encoder_graphs == "auto" and not AUTO_IS_PROVEN:
-        return "auto takes none before tests/gpu/encoder.py has run on a GPU; `on` takes them"
+    if recipe.engine.encoder_graphs == "auto" and not MEASURED.issuperset(architectures):
+        return f"auto takes none for {', '.join(architectures)}, which was never measured on a GPU; `on` takes them"
     return None
 
 

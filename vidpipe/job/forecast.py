@@ -134,7 +134,7 @@ def forecast(
     if why_no_graphs(recipe, architectures) is None:
         found.graphs = proposal_for(prospect, outlooks)
     found.no_graphs = why_no_graphs_here(recipe, architectures)
-    found.rows_per_shard = [len(ids) for ids in cut_rows(plan, outlooks)]
+    found.rows_per_shard = [len(group.ids) for group in cut_rows(plan, outlooks)]
     found.results_bytes = results_bytes(plan.clips, outlooks, prospect.manifest.columns, found.rows)
     if calibrate:
         found.decode = decode_time(prospect.reader, plan.clips, outlooks)

@@ -20,7 +20,7 @@ from vidpipe import __version__
 from vidpipe.benchmarks.load_parquet import read_results
 from vidpipe.engine.retold import Teller
 from vidpipe.errors import CapabilityError, ManifestError, MediaError, RecipeError
-from vidpipe.job.again import MediumAgain, show_again
+from vidpipe.job.media_again import MediumAgain, show_again
 from vidpipe.job.past import Past, reopen
 from vidpipe.job.report_facts import compared, distributions, facts, failures, headline, processes, speed
 from vidpipe.job.report_rows import in_order_of_need, pictures_of, shown_clip, shown_row, told_prompt

@@ -21,7 +21,7 @@ from typing import Any
 
 from vidpipe.engine.retold import Teller
 from vidpipe.errors import CapabilityError, RowError
-from vidpipe.job.again import MOST_PICTURES, MediumAgain
+from vidpipe.job.media_again import MOST_PICTURES, MediumAgain
 from vidpipe.job.preview import PIXEL_SCORES
 from vidpipe.plan.clips import Clip
 from vidpipe.record.schema import output_name

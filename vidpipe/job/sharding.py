@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from vidpipe.errors import MediaError, RecipeError
 from vidpipe.job.decoders import Decoders
@@ -47,8 +48,9 @@ def stored_shards(prospect: Prospect, run_dir: RunDir, decoders: Decoders, limit
         outlooks = look_at(plan.clips, decoders)
         store_graphs(run_dir, prospect, outlooks)
         groups = cut_rows(plan, outlooks)
-        planned = [[(row_id, sha[row_id]) for row_id in group] for group in groups]
-        add_shards(run_dir, planned, shards, predict(plan, outlooks, prospect))
+        hashed = [[(row_id, sha[row_id]) for row_id in group.ids] for group in groups]
+        costs = [group.cost for group in groups]
+        add_shards(run_dir, hashed, costs, shards, predict(plan, outlooks, prospect))
         write_order(run_dir, sha)
 
 
@@ -58,16 +60,26 @@ def row_sha(row: Row | BadRow) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def cut_rows(plan: Plan, outlooks: Sequence[Outlook | MediaError]) -> Iterator[list[str]]:
-    """Row ids of each shard: whole clips, as `share_out` says; rows that cannot run go with the last."""
+@dataclass(frozen=True)
+class Group:
+    """Rows that will be a shard, and their predicted cost."""
+
+    ids: list[str]
+    cost: int
+
+
+def cut_rows(plan: Plan, outlooks: Sequence[Outlook | MediaError]) -> list[Group]:
+    """The shards: whole clips, as `share_out` says; rows that cannot run go with the last."""
     costs = [0 if isinstance(outlook, MediaError) else outlook.cost for outlook in outlooks]
     shards = share_out(costs) or [[]]
+    groups = []
     for places in shards:
         ids = [planned.row.id for place in places for planned in plan.clips[place].rows]
         if places is shards[-1]:
             ids += [bad.id for bad in plan.bad_rows]
         if ids:
-            yield ids
+            groups.append(Group(ids, sum(costs[place] for place in places)))
+    return groups
 
 
 def look_at(clips: Sequence[Clip], decoders: Decoders, *, tell: bool = False) -> list[Outlook | MediaError]:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from vidpipe.record.disk import read_mark, set_mark
 from vidpipe.record.holder import is_gone, this_process
@@ -64,7 +65,9 @@ def was_given_back(run_dir: RunDir, shard: int, attempt: int) -> bool:
         return True
 
 
-def take(run_dir: RunDir, shard: int, last: int, now_s: float, lease_s: float) -> Lease | None:
+def take(
+    run_dir: RunDir, shard: int, last: int, now_s: float, lease_s: float, cost_per_s: float | None = None
+) -> Lease | None:
     """A lease on `shard`, or None while another process holds one.
 
     Args:
@@ -73,10 +76,12 @@ def take(run_dir: RunDir, shard: int, last: int, now_s: float, lease_s: float) -
         last: Its latest attempt, 0 if there was none.
         now_s: `server_now_s` of the claims' folder.
         lease_s: Age of a heartbeat after which its process counts as gone.
+        cost_per_s: This process's speed, for others to read; None when it is not known.
     """
     if last and is_alive(run_dir, shard, last, now_s, lease_s):
         return None
-    if not set_mark(run_dir.claim_file(shard, last + 1), this_process(), durable=False):
+    holder = this_process() | {"cost_per_s": cost_per_s}
+    if not set_mark(run_dir.claim_file(shard, last + 1), holder, durable=False):
         return None
     return Lease(run_dir, shard, last + 1)
 
@@ -91,15 +96,20 @@ def heartbeat_age_s(run_dir: RunDir, shard: int, attempt: int, now_s: float) -> 
 
 
 def is_alive(run_dir: RunDir, shard: int, attempt: int, now_s: float, lease_s: float) -> bool:
-    """Whether the holder of an attempt has to be taken for alive.
+    """Whether the holder of an attempt has to be taken for alive; see `live_holder`."""
+    return live_holder(run_dir, shard, attempt, now_s, lease_s) is not None
+
+
+def live_holder(run_dir: RunDir, shard: int, attempt: int, now_s: float, lease_s: float) -> dict[str, Any] | None:
+    """What the holder of an attempt says of itself, empty while its mark is not whole; None when it is gone.
 
     A heartbeat from the future is none: the clock that stamps it was set back, and a
     living holder will soon stamp anew.
     """
     if abs(heartbeat_age_s(run_dir, shard, attempt, now_s)) >= lease_s:
-        return False
-    holder = read_mark(run_dir.claim_file(shard, attempt))
-    return holder is None or not is_gone(holder)
+        return None
+    holder = read_mark(run_dir.claim_file(shard, attempt)) or {}
+    return None if holder and is_gone(holder) else holder
 
 
 class Heart:

@@ -31,6 +31,7 @@ from typing import Any
 
 from vidpipe.errors import RecipeError
 from vidpipe.record.disk import read_mark, replace_json, set_mark
+from vidpipe.redact import is_secret_name, redact
 
 FEED_FILES = "feed.*.json"
 """Reports of all processes on a run."""
@@ -82,9 +83,14 @@ class RunDir:
         return read_mark(self.run_file)
 
     def write_run(self, values: Mapping[str, Any], recipe_text: str) -> dict[str, Any]:
-        """Store what is needed to make the run's numbers again; return what the first process stored."""
+        """Store what is needed to make the run's numbers again; return what the first process stored.
+
+        Args:
+            values: Without secrets.
+            recipe_text: The recipe as given.
+        """
         if set_mark(self.run_file, values):
-            self.recipe_file.write_text(recipe_text, encoding="utf-8")
+            self.recipe_file.write_text(redact(recipe_text), encoding="utf-8")
         stored = self.read_run()
         assert stored is not None
         return stored
@@ -131,9 +137,8 @@ def _numbered(folder: Path) -> list[str]:
 def describe_environment() -> dict[str, str]:
     """Variables that can change a run's numbers; names that may hold secrets are left out."""
     prefixes = ("VLLM_", "CUDA_", "HF_HUB_", "OMP_", "TORCH_", "SLURM_JOB_ID", "SLURM_ARRAY")
-    secrets = ("TOKEN", "KEY", "SECRET", "PASSWORD")
     return {
         name: value
         for name, value in sorted(os.environ.items())
-        if name.startswith(prefixes) and not any(word in name for word in secrets)
+        if name.startswith(prefixes) and not is_secret_name(name)
     }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -31,6 +30,8 @@ class Shards:
     """Row ids of each shard."""
     sha: Mapping[str, str]
     """Hash of each row's content, by id."""
+    cost: Mapping[int, int]
+    """Predicted cost of each shard."""
 
     @property
     def rows(self) -> int:
@@ -40,7 +41,8 @@ class Shards:
 
 def read_plan(run_dir: RunDir) -> pa.Table:
     """All plan files of a run as one table of `SCHEMA`; empty for a new run."""
-    return pa.concat_tables([SCHEMA.empty_table(), *(pq.read_table(path) for path in _plan_files(run_dir))])
+    files = [run_dir.plans / mark["plan"] for mark in _plan_marks(run_dir)]
+    return pa.concat_tables([SCHEMA.empty_table(), *map(pq.read_table, files)])
 
 
 def read_shards(run_dir: RunDir) -> Shards:
@@ -51,21 +53,31 @@ def read_shards(run_dir: RunDir) -> Shards:
         for shard, row_id, row_sha in zip(*(batch[name].to_pylist() for name in SCHEMA.names), strict=True):
             ids.setdefault(shard, []).append(row_id)
             sha[row_id] = row_sha
-    return Shards({shard: tuple(members) for shard, members in ids.items()}, sha)
+    cost = dict.fromkeys(ids, 0)
+    for mark in _plan_marks(run_dir):
+        cost |= enumerate(mark.get("costs", ()), mark.get("first", 0))  # earlier versions have not written them
+    return Shards({shard: tuple(members) for shard, members in ids.items()}, sha, cost)
 
 
 def add_shards(
     run_dir: RunDir,
     shards: Sequence[Sequence[tuple[str, str]]],
+    costs: Sequence[int],
     known: Shards,
     predicted: Mapping[str, int] | None = None,
 ) -> None:
     """Store further shards, each a list of (id, hash); another process may be first with its own.
 
-    The caller reads the plan again and plans what is still missing. `predicted` is kept beside
-    the plan, for comparison with what comes true.
+    The caller reads the plan again and plans what is still missing.
+
+    Args:
+        run_dir: The run.
+        shards: None is empty.
+        costs: Predicted cost of each.
+        known: The plan so far.
+        predicted: Kept beside the plan, for comparison with what comes true.
     """
-    generation = sum(1 for _ in _plan_files(run_dir))
+    generation = sum(1 for _ in _plan_marks(run_dir))
     first = max(known.ids, default=-1) + 1
     path = run_dir.plans / f"{uuid.uuid4().hex}.parquet"
     columns = {
@@ -76,10 +88,8 @@ def add_shards(
     table = pa.table(columns, schema=SCHEMA)
     with parquet_writer(path, SCHEMA, {}) as writer:
         writer.write_table(table)
-    if not set_mark(
-        run_dir.plans / f"{generation:06d}",
-        {"plan": path.name, "rows": table.num_rows, "predicted": dict(predicted or {})},
-    ):
+    mark = {"plan": path.name, "rows": table.num_rows, "first": first, "costs": list(costs)}
+    if not set_mark(run_dir.plans / f"{generation:06d}", mark | {"predicted": dict(predicted or {})}):
         path.unlink()
 
 
@@ -88,11 +98,7 @@ def read_predictions(run_dir: RunDir) -> list[Mapping[str, int]]:
     return [mark.get("predicted", {}) for mark in _plan_marks(run_dir)]
 
 
-def _plan_files(run_dir: RunDir) -> Iterator[Path]:
-    return (run_dir.plans / mark["plan"] for mark in _plan_marks(run_dir))
-
-
-def _plan_marks(run_dir: RunDir) -> Iterator[Mapping[str, Any]]:
+def _plan_marks(run_dir: RunDir) -> Iterator[dict[str, Any]]:
     generation = 0
     while (mark := read_mark(run_dir.plans / f"{generation:06d}")) is not None:
         yield mark

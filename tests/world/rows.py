@@ -1,0 +1,109 @@
+"""Rows of a world's manifest through the real engine, with or without a fault injected between decoding and prompt.
+
+What `vidpipe run` does with a manifest, without its process and its run directory: read, prepare, answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from vidpipe.engine.interface import Demands, EngineInput, Reply, Video
+from vidpipe.engine.vllm_engine import VllmEngine
+from vidpipe.job.prepare import ClipReader
+from vidpipe.job.work import prepare
+from vidpipe.manifest.row import Medium, Row
+from vidpipe.models.registry import get_family
+from vidpipe.plan.clips import make_plan
+from vidpipe.recipe.schema import EngineSection, Pruning, Recipe
+
+Fault = Callable[[Video], Video]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A row and what came of it."""
+
+    kind: str
+    question: str
+    answer: str
+    text: str
+
+    @property
+    def right(self) -> bool:
+        """Whether the text is the answer, letter by letter."""
+        return self.text == self.answer
+
+
+def recipe(checkpoint: Path) -> Recipe:
+    """The demo's settings."""
+    return Recipe.model_validate(
+        {
+            "manifest": "rows.jsonl",
+            "model": {"path": str(checkpoint)},
+            "sampling": {"fps": 2, "min_frames": 2},
+            "generation": {"max_tokens": 16},
+        }
+    )
+
+
+def read_rows(folder: Path) -> list[dict[str, Any]]:
+    """Lines of `rows.jsonl`."""
+    return [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+
+
+def row(index: int, line: Mapping[str, Any]) -> Row:
+    """A line of the manifest as vidpipe takes it."""
+    own = {key.removeprefix("sampling."): value for key, value in line.items() if key.startswith("sampling.")}
+    media = (Medium("video", line["video"]),)
+    return Row(index, index, line["id"], media, question=line["question"], sampling=own)
+
+
+@contextmanager
+def engine(checkpoint: Path, pruning: Pruning | None = None) -> Iterator[VllmEngine]:
+    """vLLM with the checkpoint."""
+    settings = EngineSection(args={"max_model_len": 4096, "max_num_seqs": 16})
+    demands = Demands() if pruning is None else Demands(pruning)
+    started = VllmEngine(recipe(checkpoint).model, settings, str(checkpoint), demands)
+    started.start()
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+def answers(
+    running: VllmEngine, checkpoint: Path, folder: Path, lines: Sequence[Mapping[str, Any]], fault: Fault | None = None
+) -> list[Answered]:
+    """What the engine says to each line, in their order; `fault` changes what it is shown of each clip."""
+    settings = recipe(checkpoint)
+    family = get_family("qwen3_vl")
+    processor = json.loads((checkpoint / "video_preprocessor_config.json").read_text())
+    reader = ClipReader(settings, family, processor, folder, allow_outside_root=True)
+    rows = [row(index, line) for index, line in enumerate(lines)]
+    for clip in make_plan(rows, settings, family, processor).clips:
+        decoded = reader.read(clip)
+        if fault is not None:
+            (video,) = decoded.media
+            assert isinstance(video, Video)
+            decoded = replace(decoded, media=(fault(video),), identities=(f"{fault} {decoded.identities}",))
+        for made in prepare(settings, running.preparer, clip, decoded).inputs:
+            assert isinstance(made, EngineInput), made
+            running.submit(made)
+    replies: dict[str, Reply] = {}
+    while len(replies) < len(lines):
+        replies |= {reply.id: reply for reply in running.poll()}
+    return [
+        Answered(line["question_type"], line["question"], line["answer"], replies[line["id"]].text or "")
+        for line in lines
+    ]
+
+
+def share(answered: Iterable[Answered], *kinds: str) -> float:
+    """Share right, of some kinds or of all."""
+    right = [one.right for one in answered if not kinds or one.kind in kinds]
+    return sum(right) / len(right)

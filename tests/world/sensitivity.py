@@ -1,0 +1,38 @@
+"""What each fault costs in right answers: `python -m tests.world.sensitivity`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tests.conftest import ROOT, TINY_MODEL
+from tests.world.faults import FAULTS
+from tests.world.rows import answers, engine, read_rows, share
+
+GROUPS = {
+    "all": (),
+    "times": ("time", "last_time", "event_time"),
+    "at a time": ("what_at", "present_at", "place"),
+    "order": ("order", "obj_appearance_order"),
+    "direction": ("direction",),
+    "colour": ("colour",),
+    "counts": ("count", "object_counting"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=Path, default=ROOT / "data" / "world", help="folder of clips with rows.jsonl")
+    parser.add_argument("--model", type=Path, default=TINY_MODEL)
+    given = parser.parse_args()
+    lines = read_rows(given.rows)
+    print(f"| fault ({len(lines)} rows) | {' | '.join(GROUPS)} |\n|---|{'---|' * len(GROUPS)}")
+    with engine(given.model) as running:
+        for name, fault in {"none": None, **FAULTS}.items():
+            answered = answers(running, given.model, given.rows, lines, fault)
+            cells = (f"{100 * share(answered, *kinds):.0f}" for kinds in GROUPS.values())
+            print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

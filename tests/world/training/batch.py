@@ -1,0 +1,195 @@
+"""Training batches: clips of one size with as many questions as fit, in the very prompts that vidpipe makes.
+
+The questions of a clip share its video: each sees the video and itself, never another question, and its positions go
+on from the video's end. So one pass over a clip teaches what as many single prompts would.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from tests.world.questions import RULES, Question, ask
+from tests.world.scene import SIZES_WH, World, draw_scene
+from tests.world.training.vocabulary import CLOSE, OPEN, Vocabulary
+from tests.world.view import FAMILY, PROCESSOR, View, look, sampling
+from vidpipe.models.prompt import token_ids
+from vidpipe.models.qwen3_vl_prompt import Media, mrope_positions
+
+PAIR_RANGES = ((1, 4), (5, 8), (9, 16))
+"""Clips of a batch have so many pairs; they are padded to the most."""
+PIXELS = 32
+"""Side of one vision token's cell."""
+ROOM = 256
+"""Tokens of questions and answers a clip."""
+ALIGN = 16
+KIND_WEIGHTS = {
+    "colour": 0.6,
+    "shape": 0.7,
+    "count": 0.8,
+    "object_counting": 1.0,
+    "direction": 1.1,
+    "order": 1.0,
+    "obj_appearance_order": 1.2,
+    "time": 1.6,
+    "last_time": 1.5,
+    "what_at": 1.2,
+    "exists": 0.8,
+    "present_at": 1.1,
+    "place": 2.0,
+    "size": 1.0,
+    "event_time": 1.2,
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What all clips of a batch have in common."""
+
+    width: int
+    height: int
+    pairs: tuple[int, int]
+    clips: int
+
+    @property
+    def per_pair(self) -> int:
+        """Vision tokens of a pair."""
+        return self.width * self.height // PIXELS**2
+
+
+@dataclass
+class Batch:
+    """Arrays of B clips with S tokens each: the video's prompt, then the questions one behind the other."""
+
+    shape: Shape
+    views: list[View]
+    ids: npt.NDArray[np.int16]
+    """[B, S]"""
+    positions: npt.NDArray[np.int16]
+    """[3, B, S]"""
+    part: npt.NDArray[np.int8]
+    """[B, S]: 0 the video's prompt, 1 and up the questions, -1 padding."""
+    vision: npt.NDArray[np.int16]
+    """[B, S]: which of the clip's vision tokens stands here, -1 for text."""
+    pairs: npt.NDArray[np.int16]
+    """[B]: pairs that the clip has."""
+    places: npt.NDArray[np.int64]
+    """[answer tokens]: places in the flattened [B, S] that say the next answer token."""
+    targets: npt.NDArray[np.int64]
+    """[answer tokens]: what is right there."""
+    owner: npt.NDArray[np.int64]
+    """[answer tokens]: question each belongs to."""
+    kinds: npt.NDArray[np.int64]
+    """[questions]: place in `RULES`."""
+
+
+def draw_shape(rng: random.Random, tokens: int, easy: float) -> Shape:
+    """A size, a range of lengths and as many clips as about `tokens` tokens hold; `easy` of 1 means short clips."""
+    width, height = rng.choice(SIZES_WH)
+    low, high = rng.choices(PAIR_RANGES, (1.0, 1.0 - 0.5 * easy, 1.3 - 1.2 * easy))[0]
+    per_pair = width * height // PIXELS**2
+    # A clip's cost in the text model's tokens; a patch costs the encoder about a third of that.
+    cost = ROOM + high * (per_pair + 10) + 0.3 * high * 4 * per_pair
+    return Shape(width, height, (low, high), max(2, int(tokens / cost) // 2 * 2))
+
+
+def video_prompt(view: View, words: Vocabulary) -> tuple[list[int], npt.NDArray[np.int64]]:
+    """Ids and positions [3, tokens] of a prompt up to the video's end."""
+    ids, positions = _video_prompt(view.told, view.scene.width, view.scene.height, view.scene.sampling_fps, words)
+    return list(ids), positions
+
+
+@lru_cache(20_000)
+def _video_prompt(
+    told: tuple[str, ...], width: int, height: int, fps: float, words: Vocabulary
+) -> tuple[tuple[int, ...], npt.NDArray[np.int64]]:
+    # The family takes times and means each pair; both frames at the told moment give the same text.
+    times_s = [float(text) for text in told for _ in range(2)]
+    layout = FAMILY.layout(len(times_s), width, height, sampling(fps), PROCESSOR)
+    head = words.words(f"{OPEN}user\n")
+    video = token_ids(FAMILY.prompt(times_s, layout, sampling(fps)), words.words, words.special.__getitem__)
+    ids = [*head, *video]
+    positions = mrope_positions(ids, [Media(layout.grid_thw, len(head))], words.control, layout.merge)
+    return tuple(ids), positions
+
+
+def question_ids(question: Question, words: Vocabulary) -> tuple[list[int], list[int]]:
+    """Ids behind the video's prompt up to the answer, and of the answer with its end."""
+    prompt = words.encode(f"{question.text}{CLOSE}\n{OPEN}assistant\n")
+    return prompt, words.encode(f"{question.answer}{CLOSE}")
+
+
+def draw_questions(view: View, words: Vocabulary, rng: random.Random) -> list[tuple[int, list[int], list[int]]]:
+    """Questions that fit into `ROOM`: kind's place in `RULES`, prompt and answer ids."""
+    names, found, room = list(RULES), [], ROOM
+    for kind in rng.choices(names, [KIND_WEIGHTS[name] for name in names], k=14):
+        question = ask(view, kind, rng)
+        if question is None:
+            continue
+        prompt, answer = question_ids(question, words)
+        if len(prompt) + len(answer) <= room:
+            room -= len(prompt) + len(answer)
+            found.append((names.index(kind), prompt, answer))
+        if room < 16:
+            break
+    return found
+
+
+def make_batch(shape: Shape, test: bool, most_things: int, words: Vocabulary, rng: random.Random) -> Batch:
+    """Clips of one shape and their questions."""
+    world = World(test, ((shape.width, shape.height),), shape.pairs, most_things)
+    views = [look(draw_scene(world, rng)) for _ in range(shape.clips)]
+    prompts = [video_prompt(view, words) for view in views]
+    asked = [draw_questions(view, words, rng) for view in views]
+    return pack(shape, views, prompts, asked, words)
+
+
+def pack(
+    shape: Shape,
+    views: list[View],
+    prompts: list[tuple[list[int], npt.NDArray[np.int64]]],
+    asked: list[list[tuple[int, list[int], list[int]]]],
+    words: Vocabulary,
+) -> Batch:
+    """Prompts and questions side by side in arrays."""
+    longest = max(
+        len(ids) + sum(len(prompt) + len(answer) for _, prompt, answer in questions)
+        for (ids, _), questions in zip(prompts, asked, strict=True)
+    )
+    size = -(-longest // ALIGN) * ALIGN
+    rows = len(views)
+    ids = np.full((rows, size), words.special["<|endoftext|>"], np.int16)
+    positions, part = np.zeros((3, rows, size), np.int16), np.full((rows, size), -1, np.int8)
+    places: list[int] = []
+    targets: list[int] = []
+    owner: list[int] = []
+    kinds: list[int] = []
+    for row, ((video, where), questions) in enumerate(zip(prompts, asked, strict=True)):
+        end, after = len(video), int(where.max()) + 1
+        ids[row, :end], part[row, :end] = video, 0
+        positions[:, row, :end] = where
+        for number, (kind, prompt, answer) in enumerate(questions, 1):
+            tokens = [*prompt, *answer]
+            ids[row, end : end + len(tokens)] = tokens
+            part[row, end : end + len(tokens)] = number
+            positions[:, row, end : end + len(tokens)] = np.arange(after, after + len(tokens))
+            first = row * size + end + len(prompt) - 1
+            places += range(first, first + len(answer))
+            targets += answer
+            owner += [len(kinds)] * len(answer)
+            kinds.append(kind)
+            end += len(tokens)
+    is_vision = ids == words.control.video
+    vision = np.where(is_vision, is_vision.cumsum(axis=1) - 1, -1).astype(np.int16)
+    flat = (np.array(values, np.int64) for values in (places, targets, owner, kinds))
+    counted = np.array([len(view.told) for view in views], np.int16)
+    return Batch(shape, views, ids, positions, part, vision, counted, *flat)
+
+
+def without_views(batch: Batch) -> Batch:
+    """The arrays alone, to send to another process."""
+    return replace(batch, views=[])

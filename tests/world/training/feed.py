@@ -1,0 +1,162 @@
+"""Batches made by worker processes while the device trains, and what becomes of them on the device.
+
+Workers send plain arrays through pipes: shared memory is small in many containers. Pictures are drawn on the device.
+"""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import queue
+import random
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tests.world.pictures import Strokes, strokes
+from tests.world.training.batch import PIXELS, Batch, draw_shape, make_batch, without_views
+from tests.world.training.pruned import Pruning, draw_pruning
+from tests.world.training.vocabulary import Vocabulary
+
+WAITING = 3
+"""Batches a worker keeps ready, and the device's thread too."""
+ARRAYS = ("ids", "positions", "part", "vision", "pairs", "places", "targets", "owner", "kinds")
+HARD_AT = 0.12
+"""Share of the training after which clips have every length and number of things."""
+PRUNED_FROM, PRUNED_ALL, MOST_PRUNED = 0.2, 0.35, 0.5
+"""Shares of the training between which the share of pruned clips grows from nothing to the last number."""
+
+
+@dataclass
+class Given:
+    """A batch ready for the device."""
+
+    arrays: dict[str, Tensor]
+    what: Strokes
+    width: int
+    height: int
+    step: Tensor
+    """[B]: of `pictures.compress`; 0 leaves a clip alone."""
+    compressed: bool
+    """Whether any of it is not 0."""
+    pruning: Pruning
+
+
+def tensors(batch: Batch) -> dict[str, Tensor]:
+    """The arrays of a batch as the network takes them."""
+    found = {name: torch.from_numpy(getattr(batch, name)) for name in ARRAYS}
+    found["size"] = torch.tensor([batch.shape.height // PIXELS, batch.shape.width // PIXELS])
+    return found
+
+
+def make_given(tokens: int, easy: float, pruned: float, words: Vocabulary, rng: random.Random, *, test: bool) -> Given:
+    """A batch of about `tokens` tokens.
+
+    Args:
+        tokens: In the text model's, the encoder's work included.
+        easy: 1 means few things in short clips, 0 everything.
+        pruned: Share of the clips that lose vision tokens.
+        words: The tokenizer.
+        rng: Decides everything.
+        test: Of the test world.
+    """
+    simple = rng.random() < easy
+    shape = draw_shape(rng, tokens, easy)
+    batch = make_batch(shape, test, 2 if simple else 4, words, rng)
+    what = strokes(batch.views, 2 * shape.pairs[1])
+    compressed = rng.random() < 0.6
+    steps = [rng.choice((0.0, 1.0, 1.0)) * 20.0 ** rng.uniform(0, 1) if compressed else 0.0 for _ in batch.views]
+    pruning = draw_pruning(shape.clips, pruned, rng)
+    return Given(
+        tensors(without_views(batch)), what, shape.width, shape.height, torch.tensor(steps), compressed, pruning
+    )
+
+
+def _work(seed: str, tokens: int, progress: Any, out: Any) -> None:
+    torch.set_num_threads(1)
+    words, rng = Vocabulary(), random.Random(seed)
+    while True:
+        easy = max(0.0, 1 - progress.value / HARD_AT)
+        grown = (progress.value - PRUNED_FROM) / (PRUNED_ALL - PRUNED_FROM)
+        pruned = MOST_PRUNED * min(max(grown, 0.0), 1.0)
+        out.put(_plain(make_given(tokens, easy, pruned, words, rng, test=False)))
+
+
+def _plain(given: Given) -> Any:
+    """As numpy arrays, which a pipe carries without shared memory."""
+    return _mapped(given, lambda value: value.numpy())
+
+
+def _from_plain(given: Any) -> Given:
+    found: Given = _mapped(given, torch.from_numpy)
+    return found
+
+
+def to_device(given: Given, device: torch.device) -> Given:
+    """The same on the device, without waiting for the copy."""
+    if device.type != "cuda":
+        return given
+    found: Given = _mapped(given, lambda value: value.pin_memory().to(device, non_blocking=True))
+    found.arrays["size"] = given.arrays["size"]
+    return found
+
+
+def _mapped(given: Given, change: Callable[[Any], Any]) -> Any:
+    """The same with every array or tensor changed."""
+    return Given(
+        {name: change(value) for name, value in given.arrays.items()},
+        Strokes(*(change(getattr(given.what, field.name)) for field in fields(Strokes))),
+        given.width,
+        given.height,
+        change(given.step),
+        given.compressed,
+        Pruning(change(given.pruning.method), change(given.pruning.rate)),
+    )
+
+
+def _test_given(job: tuple[int, int]) -> Any:
+    seed, tokens = job
+    torch.set_num_threads(1)
+    return _plain(make_given(tokens, 0.0, 0.0, Vocabulary(), random.Random(f"test {seed}"), test=True))
+
+
+def test_batches(count: int, tokens: int, workers: int) -> list[Given]:
+    """Batches of the test world, the same each time."""
+    with mp.get_context("fork").Pool(workers) as pool:
+        return list(map(_from_plain, pool.imap(_test_given, [(seed, tokens) for seed in range(count)])))
+
+
+class Feed:
+    """An endless source of train batches on the device."""
+
+    def __init__(self, seed: str, workers: int, tokens: int, progress: float, device: torch.device) -> None:
+        context = mp.get_context("fork")
+        self.progress = context.Value("d", progress)
+        self._made = context.Queue(WAITING * workers)
+        self._ready: queue.Queue[Given] = queue.Queue(WAITING)
+        self._workers = [
+            context.Process(target=_work, args=(f"{seed} {place}", tokens, self.progress, self._made), daemon=True)
+            for place in range(workers)
+        ]
+        for worker in self._workers:
+            worker.start()
+        self._device = device
+        threading.Thread(target=self._carry, daemon=True).start()
+
+    def _carry(self) -> None:
+        while True:
+            self._ready.put(to_device(_from_plain(self._made.get()), self._device))
+
+    def __iter__(self) -> Iterator[Given]:
+        while True:
+            if not any(worker.is_alive() for worker in self._workers):
+                raise RuntimeError("every worker that makes batches has ended; see its traceback above")
+            yield self._ready.get(timeout=120)
+
+    def stop(self) -> None:
+        """End the workers."""
+        for worker in self._workers:
+            worker.terminate()

@@ -1,0 +1,74 @@
+"""A training's state in files that are small enough to carry: float32 weights and bfloat16 moments, in shards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+SHARDS = 3
+"""Files each for weights and moments; 9.5 million parameters give 12.7 MB a file."""
+
+
+def save(folders: Iterable[Path], model: Any, optimiser: Any, trained_s: float, steps: int) -> None:
+    """Write `weights-N.safetensors` and `moments-N.safetensors`, each file whole or not at all."""
+    weights = {name: value.detach().cpu().contiguous() for name, value in model.named_parameters()}
+    moments = {}
+    for name, parameter in model.named_parameters():
+        for moment in ("exp_avg", "exp_avg_sq"):
+            if moment in optimiser.state[parameter]:
+                moments[f"{name}.{moment}"] = optimiser.state[parameter][moment].bfloat16().cpu().contiguous()
+    about = {"trained_s": str(trained_s), "steps": str(steps)}
+    for folder in folders:
+        _write(folder, "weights", weights, about)
+        _write(folder, "moments", moments, about)
+
+
+def _write(folder: Path, kind: str, values: dict[str, Tensor], about: dict[str, str]) -> None:
+    from safetensors.torch import save_file
+
+    shards: list[dict[str, Tensor]] = [{} for _ in range(SHARDS)]
+    for name in sorted(values, key=lambda name: -values[name].numel()):
+        min(shards, key=lambda shard: sum(value.numel() for value in shard.values()))[name] = values[name]
+    for number, shard in enumerate(shards):
+        path = folder / f"{kind}-{number}.safetensors"
+        save_file(shard, path.with_suffix(".new"), metadata=about)
+        path.with_suffix(".new").replace(path)
+
+
+def read(folder: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """All values of a kind and what is said about them; nothing where the folder has none."""
+    from safetensors import safe_open
+
+    values: dict[str, Tensor] = {}
+    about: dict[str, str] = {}
+    for path in sorted(folder.glob(f"{kind}-*.safetensors")):
+        with safe_open(path, "pt") as file:
+            about = file.metadata()
+            values |= {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+    return values, about
+
+
+def progress(folder: Path) -> tuple[float, int]:
+    """Seconds trained and steps made by what the folder holds; 0 where it holds nothing."""
+    about = read(folder, "weights")[1]
+    return float(about.get("trained_s", 0)), int(about.get("steps", 0))
+
+
+def load(folder: Path, model: Any, optimiser: Any) -> None:
+    """Put weights and moments back, as far as the folder has them."""
+    weights, about = read(folder, "weights")
+    moments, _ = read(folder, "moments")
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if weights:
+                parameter.copy_(weights[name])
+            if f"{name}.exp_avg" in moments:
+                state = {
+                    key: moments[f"{name}.{key}"].float().to(parameter.device) for key in ("exp_avg", "exp_avg_sq")
+                }
+                steps = torch.tensor(float(about["steps"]), device=parameter.device)
+                optimiser.state[parameter] = {"step": steps, **state}

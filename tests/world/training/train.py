@@ -1,0 +1,230 @@
+"""Train the tiny model of the drawn world: `python -m tests.world.training.train --help`, and docs/world.md.
+
+The schedule follows the clock, so a run ends on time whatever the machine; it goes on from what it finds in its first
+output folder. The loss counts answer tokens only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tests.world import pictures
+from tests.world.questions import RULES
+from tests.world.training import store
+from tests.world.training.feed import Feed, Given, make_given, test_batches, to_device
+from tests.world.training.network import Network, new_model, patches
+from tests.world.training.pruned import Pruning, same_pruning
+from tests.world.training.vocabulary import Vocabulary
+
+WARM_STEPS = 300
+LOG_S, SAVE_S, JUDGE_S = 10.0, 60.0, 60.0
+ARMS = {"unpruned": ("none", 0.0), "evs 0.5": ("evs", 0.5), "vidcom2 0.5": ("vidcom2", 0.5)}
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("-o", "--out", type=Path, action="append", required=True, help="folder for weights and log; may be repeated")
+    add("--seconds", type=float, default=420, help="training time of this call; setting up and judging come on top")
+    add("--total", type=float, help="training time over all calls, to which the schedule is tied (default: --seconds)")
+    add("--steps", type=int, help="end after so many steps of this call, and tie the schedule to them")
+    add("--workers", type=int, default=14, help="processes that make batches")
+    add("--tokens", type=int, default=131_072, help="size of a batch in tokens, roughly")
+    add("--rate", type=float, default=8e-4, help="learning rate at its highest")
+    add("--seed", type=int, default=12)
+    add("--eager", action="store_true", help="no torch.compile")
+    add("--judged", type=int, default=40, help="batches of the test world that judge the end")
+    add("--fixed", action="store_true", help="one batch over and over: the model must learn it by heart")
+    return parser.parse_args()
+
+
+class Log:
+    """JSON lines to the terminal and to every output folder."""
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        self._files = [(folder / "log.jsonl").open("a") for folder in folders]
+
+    def __call__(self, **values: Any) -> None:
+        line = json.dumps(values)
+        print(line, flush=True)
+        for file in self._files:
+            file.write(line + "\n")
+            file.flush()
+
+
+class Tally:
+    """Right answers by kind, kept on the device until somebody asks."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._counts = torch.zeros(3, len(RULES), device=device)
+
+    def add(self, logits: Tensor, arrays: dict[str, Tensor]) -> None:
+        """Count the questions of a batch; an answer is right when all its tokens are."""
+        wrong = (logits.argmax(-1) != arrays["targets"]).float()
+        kinds = arrays["kinds"]
+        missed = torch.zeros(len(kinds), device=wrong.device).index_add_(0, arrays["owner"], wrong)
+        self._counts[0].index_add_(0, kinds, (missed == 0).float())
+        self._counts[1].index_add_(0, kinds, torch.ones_like(missed))
+
+    def shares(self) -> dict[str, float]:
+        """Share right by kind and of all (`all`), and the number of questions (`asked`)."""
+        right, asked = self._counts[0].tolist(), self._counts[1].tolist()
+        shares = {kind: round(r / a, 4) for kind, r, a in zip(RULES, right, asked, strict=True) if a}
+        return {**shares, "all": round(sum(right) / max(sum(asked), 1), 4), "asked": int(sum(asked))}
+
+
+class Trainer:
+    """Model, optimiser and the step."""
+
+    def __init__(self, model: Any, device: torch.device, rate: float, *, eager: bool) -> None:
+        self.model, self.device, self.rate = model, device, rate
+        dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+        self.network = Network(model, dtype, compiled=not eager)
+        if not eager:
+            torch._dynamo.config.recompile_limit = 64  # sizes that happen to be equal are compiled apart
+            pictures.fill = torch.compile(pictures.fill, dynamic=True)
+        shrunk = [p for name, p in model.named_parameters() if p.ndim >= 2 and "embed" not in name]
+        others = [p for name, p in model.named_parameters() if not (p.ndim >= 2 and "embed" not in name)]
+        groups = [{"params": shrunk, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}]
+        self.optimiser = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=device.type == "cuda")
+        self.tally, self.losses, self.steps = Tally(device), torch.zeros((), device=device), 0
+
+    def logits(self, given: Given, pruning: Pruning | None) -> Tensor:
+        with torch.no_grad():
+            clip = pictures.paint(given.what, given.width, given.height)
+            if given.compressed:
+                clip = pictures.compress(clip, given.step)
+        return self.network(patches(clip), given.arrays, pruning)
+
+    def step(self, given: Given, rate: float) -> None:
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        logits = self.logits(given, given.pruning)
+        loss = torch.nn.functional.cross_entropy(logits.float(), given.arrays["targets"])
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        with torch.no_grad():
+            self.tally.add(logits, given.arrays)
+            self.losses += loss.detach()
+        self.steps += 1
+
+    def judge(self, batches: Iterable[Given], arms: Iterable[str]) -> dict[str, dict[str, float]]:
+        """Shares right on batches, arm by arm."""
+        tallies = {arm: Tally(self.device) for arm in arms}
+        with torch.no_grad():
+            for batch in batches:
+                given = to_device(batch, self.device)
+                for arm, tally in tallies.items():
+                    pruning = same_pruning(*ARMS[arm], len(given.step), self.device)
+                    tally.add(self.logits(given, pruning), given.arrays)
+        return {arm: tally.shares() for arm, tally in tallies.items()}
+
+
+def rate_at(progress: float, step: int, highest: float) -> float:
+    """Warm-up over the first steps, then half a cosine down to a hundredth."""
+    warm = min(1.0, (step + 1) / WARM_STEPS)
+    return highest * warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
+
+
+def source(
+    given: argparse.Namespace, done: int, progress: float, device: torch.device
+) -> tuple[Iterator[Given], Feed | None]:
+    """Train batches, others after each number of steps `done`, and the feed behind them if there is one."""
+    if given.fixed:
+        batch = make_given(given.tokens, 0.0, 0.0, Vocabulary(), random.Random(given.seed), test=False)
+        return cycle([to_device(batch, device)]), None
+    feed = Feed(f"{given.seed} {done}", given.workers, given.tokens, progress, device)
+    return iter(feed), feed
+
+
+def main() -> None:
+    asked = options()
+    began = time.monotonic()
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # no thread survives a fork
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    for folder in asked.out:
+        folder.mkdir(parents=True, exist_ok=True)
+    log = Log(asked.out)
+    # Processes are forked before the device is touched.
+    tests = [] if asked.fixed else test_batches(asked.judged, asked.tokens // 2, asked.workers)
+    trained_s, done = store.progress(asked.out[0])
+    total_s = asked.total or asked.seconds
+    batches, feed = source(asked, done, trained_s / total_s, device)
+    torch.manual_seed(asked.seed)
+    torch.set_float32_matmul_precision("high")
+    if device.type == "cpu":
+        from vidpipe.engine import torchvision_on_cpu
+
+        torchvision_on_cpu.install()
+    model = new_model(Vocabulary())
+    trainer = Trainer(model.to(device), device, asked.rate, eager=asked.eager)
+    store.load(asked.out[0], model, trainer.optimiser)
+    trainer.steps = done
+    log(
+        setup_s=round(time.monotonic() - began, 1),
+        parameters=sum(p.numel() for p in model.parameters()),
+        device=torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
+        torch=torch.__version__,
+        steps_before=done,
+        trained_s=round(trained_s, 1),
+        **{name: value for name, value in vars(asked).items() if name != "out"},
+    )
+    start = logged = saved = judged = time.monotonic()
+    steps_logged = done
+    for batch in batches:
+        now = time.monotonic()
+        ended = trainer.steps - done >= asked.steps if asked.steps else now - start >= asked.seconds
+        progress = (trainer.steps - done) / asked.steps if asked.steps else (trained_s + now - start) / total_s
+        if ended:
+            break
+        if feed is not None:
+            feed.progress.value = progress
+        trainer.step(batch, rate_at(progress, trainer.steps, asked.rate))
+        if now - logged >= LOG_S:
+            taken = trainer.steps - steps_logged
+            log(
+                step=trainer.steps,
+                trained_s=round(trained_s + now - start, 1),
+                progress=round(progress, 3),
+                loss=round(trainer.losses.item() / taken, 4),
+                steps_per_s=round(taken / (now - logged), 2),
+                memory_gib=round(torch.cuda.max_memory_allocated() / 2**30, 1) if device.type == "cuda" else 0,
+                train=trainer.tally.shares(),
+            )
+            trainer.tally, steps_logged, logged = Tally(device), trainer.steps, now
+            trainer.losses.zero_()
+        if now - judged >= JUDGE_S and tests:
+            log(step=trainer.steps, test=trainer.judge(tests[:6], ARMS))
+            judged = now
+        if now - saved >= SAVE_S:
+            if not math.isfinite(trainer.losses.item()):
+                sys.exit("the loss is no number any more; go on from the last files with a smaller --rate")
+            store.save(asked.out, model, trainer.optimiser, trained_s + now - start, trainer.steps)
+            saved = now
+    store.save(asked.out, model, trainer.optimiser, trained_s + time.monotonic() - start, trainer.steps)
+    if feed is not None:
+        feed.stop()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter.bfloat16().float())
+    final = trainer.judge(tests or [next(batches)], ARMS)
+    log(step=trainer.steps, final_bfloat16=final, all_s=round(time.monotonic() - began, 1))
+
+
+if __name__ == "__main__":
+    main()
