@@ -144,10 +144,10 @@ def test_a_decoder_that_crashes_or_hangs_costs_its_clip(make_run: Make, make_cli
 class Faulty(ClipReader):
     """Has a bug that shows with clips of a certain name."""
 
-    def look(self, clip: Clip) -> Outlook:
+    def look(self, clip: Clip, *, tell: bool = False) -> Outlook:
         if clip.name == "odd.mp4":
             raise ZeroDivisionError("of ours")
-        return super().look(clip)
+        return super().look(clip, tell=tell)
 
 
 def test_a_fault_of_ours_costs_its_clip(make_run: Make, make_clip: Make) -> None:

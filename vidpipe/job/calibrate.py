@@ -47,13 +47,13 @@ def decode_time(
     seconds = pixels = 0.0
     done = 0
     with Decoders(reader, 1, ByteBudget(1)) as decoders:
-        for expected, clip in chosen:
+        for place, (expected, clip) in enumerate(chosen[:1] + chosen):
             if time.monotonic() > until:
                 break
             try:
-                seconds += decoders.seconds_to_read(clip)
+                took_s = decoders.seconds_to_read(clip)
             except (MediaError, JobFailedError):
                 continue
-            pixels += expected
-            done += 1
+            if place:  # the first one bears the child's start
+                seconds, pixels, done = seconds + took_s, pixels + expected, done + 1
     return DecodeTime(seconds * sum(entry[0] for entry in known) / pixels, done) if pixels else None

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from types import TracebackType
 
 from vidpipe.engine.interface import Capabilities, Preparer
+from vidpipe.errors import MediaError
 from vidpipe.job.budget import ByteBudget, Place
 from vidpipe.job.host import cores
 from vidpipe.job.prepare import ClipReader, Outlook, PreparedClip
 from vidpipe.job.work import ClipInputs, read_and_prepare
 from vidpipe.plan.clips import Clip
 from vidpipe.recipe.schema import Recipe
+from vidpipe.video.channel import JobFailedError
 from vidpipe.video.pool import ClipPool, default_time_limit_s
 
 LOOK_LIMIT_S = 30.0
@@ -66,13 +68,31 @@ class Decoders:
             self.workers += 1
             self._pool.add_worker()
 
-    def look(self, clip: Clip, *, tell: bool = False) -> Outlook:
+    def look(self, clip: Clip) -> Outlook:
         """See `ClipReader.look`; waits. Safe to call from threads."""
-        look = partial(self._reader.look, tell=True) if tell else self._reader.look
-        return self._pool.submit(look, clip, name=clip.name, time_limit_s=LOOK_LIMIT_S).result()
+        return self._pool.submit(self._reader.look, clip, name=clip.name, time_limit_s=LOOK_LIMIT_S).result()
+
+    def look_at(self, clips: Sequence[Clip], *, tell: bool = False) -> list[Outlook | MediaError]:
+        """`ClipReader.look` at each of several clips; waits. Safe to call from threads.
+
+        They go to a child together, for handing over one clip costs more than to read its header. When
+        something goes wrong that is no file's own error, each is looked at alone, so that it costs one clip.
+        """
+        try:
+            return self._looks(clips, tell)
+        except (MediaError, JobFailedError) as error:
+            if len(clips) > 1:
+                return [outlook for clip in clips for outlook in self.look_at([clip], tell=tell)]
+            if isinstance(error, MediaError):
+                return [error]
+            return [MediaError("corrupt", f"{clips[0].name}: its header cannot be looked at: {error}")]
+
+    def _looks(self, clips: Sequence[Clip], tell: bool) -> list[Outlook | MediaError]:
+        job = self._pool.submit(_look_at, self._reader, clips, tell, name=clips[0].name, time_limit_s=LOOK_LIMIT_S)
+        return job.result()
 
     def seconds_to_read(self, clip: Clip) -> float:
-        """How long a child takes to decode a clip, whose frames are then forgotten; waits.
+        """Seconds of a core that a child takes to decode a clip, whose frames are then forgotten; waits.
 
         Raises:
             MediaError: the clip cannot be shown.
@@ -116,8 +136,20 @@ class Decoders:
         return replace(inputs, transfer_s=time.monotonic() - inputs.done_at_s)
 
 
+def _look_at(reader: ClipReader, clips: Sequence[Clip], tell: bool) -> list[Outlook | MediaError]:
+    outlooks: list[Outlook | MediaError] = []
+    for clip in clips:
+        try:
+            outlooks.append(reader.look(clip, tell=tell))
+        except MediaError as error:
+            outlooks.append(error)
+    return outlooks
+
+
 def _seconds_to_read(reader: ClipReader, clip: Clip) -> float:
-    return reader.read(clip).seen.decode_s
+    before_s = time.process_time()  # what others do on this machine meanwhile does not count
+    reader.read(clip)
+    return time.process_time() - before_s
 
 
 def default_workers(recipe: Recipe, *, engine_on_gpu: bool = False) -> int:

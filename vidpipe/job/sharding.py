@@ -19,7 +19,9 @@ from vidpipe.plan.clips import Clip, Plan
 from vidpipe.plan.cost import share_out
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.shards import Shards, add_shards, read_shards, write_order
-from vidpipe.video.channel import JobFailedError
+
+MOST_AT_ONCE = 32
+"""Clips that go to a child together to be looked at."""
 
 
 def stored_shards(prospect: Prospect, run_dir: RunDir, decoders: Decoders, limit: int | None) -> Shards:
@@ -82,14 +84,8 @@ def cut_rows(plan: Plan, outlooks: Sequence[Outlook | MediaError]) -> list[Group
 
 def look_at(clips: Sequence[Clip], decoders: Decoders, *, tell: bool = False) -> list[Outlook | MediaError]:
     """What the headers promise of each clip (`tell`: see `ClipReader.look`), or why a file cannot be opened."""
-
-    def look(clip: Clip) -> Outlook | MediaError:
-        try:
-            return decoders.look(clip, tell=tell)
-        except MediaError as error:
-            return error
-        except JobFailedError as error:  # a fault of ours must cost this clip, not a run of a million
-            return MediaError("corrupt", f"{clip.name}: its header cannot be looked at: {error}")
-
+    handful = max(1, min(MOST_AT_ONCE, len(clips) // (4 * decoders.workers)))
+    handfuls = [clips[first : first + handful] for first in range(0, len(clips), handful)]
     with ThreadPoolExecutor(decoders.workers) as threads:
-        return list(threads.map(look, clips))
+        found = threads.map(lambda some: decoders.look_at(some, tell=tell), handfuls)
+        return [outlook for some in found for outlook in some]
