@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 
 from tests.world.pictures import paint, strokes
 from tests.world.questions import RULES
+from tests.world.training import store
 from tests.world.training.batch import Batch, Shape, make_batch
 from tests.world.training.feed import tensors
 from tests.world.training.network import Network, new_model, patches
@@ -90,3 +92,16 @@ def test_every_kind_is_asked_and_no_answer_is_cut(words: Vocabulary) -> None:
         answer = batch.ids.reshape(-1)[places + 1].tolist()
         assert answer == batch.targets[batch.owner == question].tolist()
         assert words.decode(answer).endswith("<|im_end|>") and words.decode(answer).strip() != "<|im_end|>"
+
+
+def test_a_training_goes_on_from_its_folder(tmp_path: Path) -> None:
+    model, again = torch.nn.Linear(24, 16), torch.nn.Linear(24, 16)
+    first, second = (torch.optim.AdamW(one.parameters(), lr=0.1) for one in (model, again))
+    model(torch.ones(1, 24)).sum().backward()
+    first.step()
+    store.save([tmp_path], model, first, 12.5, 7)
+    store.load(tmp_path, again, second)
+    assert store.progress(tmp_path) == (12.5, 7)
+    assert torch.equal(again.weight, model.weight.bfloat16().float())
+    assert torch.equal(second.state[again.weight]["exp_avg"], first.state[model.weight]["exp_avg"].bfloat16().float())
+    assert second.state[again.weight]["step"] == 7
