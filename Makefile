@@ -17,14 +17,16 @@ $(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed-cpu
 
 demo: $(VENV)/.installed-cpu
 	$(BIN)/vidpipe run recipes/demo.yaml
+	$(BIN)/vidpipe report runs/demo
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Two files at a time: most tests use one core, and an engine of theirs takes 2 GiB.
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 clean:
 	rm -rf $(VENV) runs

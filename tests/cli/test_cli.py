@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -31,7 +32,8 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "check", "plan", "status", "merge", "probe", "frames", "models", "import", "score", "compare"]
+    "command",
+    ["run", "check", "plan", "status", "merge", "probe", "frames", "models", "import", "score", "compare", "report"],
 )
 def test_every_command_has_help(command: str) -> None:
     result = vidpipe(command, "--help")
@@ -121,28 +123,36 @@ def test_plan_tells_the_run_before_it_starts(make_run: Make, make_clip: Callable
         {"id": "bad", "video": "a.mp4"},
         {"id": "none", "video": "none.mp4", "question": "?"},
         {"id": "long", "video": "long.mp4", "question": "?"},
-        {"id": "words", "video": "b.mp4", "question": "red " * 40},
+        {"id": "words", "video": "b.mp4", "question": "red " * 60},
     ]
     make_clip("long.mp4", frames=240)
-    recipe = make_run(rows, script={"max_model_len": 40})
+    recipe = make_run(rows, script={"max_model_len": 90})
     result = vidpipe("plan", recipe, "--json", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     found = PlanDocument.model_validate_json(result.stdout)
     assert (found.rows, found.bad_rows, found.clips, found.unknown_clips) == (10, 1, 4, 0)
     assert found.frames == 6 + 6 + 60 and found.vision_tokens == 12 + 12 + 120
-    assert found.prompt_vision_tokens == 7 * 12 + 120 and found.context == 40 and found.kept_tokens == 12 + 12 + 120
-    long, words = sorted(found.over_long, key=lambda row: row.id)
-    assert (long.id, long.vision_tokens, long.text_tokens) == ("long", 120, 0)
-    assert (words.id, words.vision_tokens) == ("words", 12) and 28 <= words.text_tokens <= 160
+    assert found.prompt_vision_tokens == 7 * 12 + 120 and found.context == 90 and found.kept_tokens == 12 + 12 + 120
+    predicted = {row.id: row for row in found.predicted}
+    assert set(found.over_long) == {"long", "words"} and len(predicted) == 8
+    assert (predicted["long"].frames, predicted["long"].kept_tokens) == (60, 120)
+    prompts = {name: row.prompt_tokens or 0 for name, row in predicted.items()}
+    assert prompts["r0"] < 90 <= prompts["words"] and prompts["words"] - prompts["r1"] >= 59
+    assert found.video_hours == pytest.approx((3 + 3 + 30) / 3600) and found.results_bytes > 1000
+    assert found.decode is not None and found.decode.clips == 3 and 0 < found.decode.core_s < 60
+    assert found.engine is not None and found.engine.prompt_flops > found.engine.encoder_flops > 0
+    assert found.advice[0].startswith("2 of 8 rows are over max_model_len 90; 1024 takes all of them; the others fit")
+    assert found.advice[1].startswith("1 rows, not_found: ")
     assert [(group.kind, group.clips, group.rows) for group in found.unreadable] == [("not_found", 1, 1)]
     assert found.shards == len(found.rows_per_shard) == 1 and sum(found.rows_per_shard) == 10
     assert found.media_bytes_per_clip > 60 * 64 * 48 * 3
     words = vidpipe("plan", recipe, cwd=tmp_path).stdout
-    assert "10 rows on 4 clips" in words and "not_found" in words and "context of 40 tokens: words, long" in words
+    assert "10 rows on 4 clips" in words and "not_found" in words
+    assert re.search(r"context of 90 tokens: words \(\d+\), long \(\d+\)", words)
     assert not (tmp_path / "runs").exists(), "planning makes no run directory"
     pruned = vidpipe("plan", recipe, "--set", "pruning.method=evs", "--set", "pruning.rate=0.75", cwd=tmp_path)
     assert "144 vision tokens, of which pruning keeps 38 (" in pruned.stdout
-    assert "1 rows are longer than the context of 40 tokens: words\n" in pruned.stdout
+    assert "prompt tokens a row" in pruned.stdout and "2 rows are longer than the context" in pruned.stdout
 
 
 def test_a_folder_of_clips_and_a_question(make_run: Make, tmp_path: Path) -> None:

@@ -250,7 +250,7 @@ def test_one_video_a_row_and_only_where_the_engine_knows(checkpoint: Path) -> No
     with pytest.raises(RowError, match="miscounts"):
         refuse_impossible_media(row, family, asked, asked.sampling)
     frames = asked.model_copy(update={"sampling": asked.sampling.model_copy(update={"video_backend": "frames"})})
-    one = replace(row, media=row.media[:1])
+    one = Row(index=0, line=1, id="r", media=row.media[:1], question="?")
     with pytest.raises(RowError, match="started for frames"):
         refuse_impossible_media(one, family, frames, asked.sampling)
 

@@ -31,6 +31,13 @@ def answers_of(run_dir: Path, *settings: str) -> list[tuple[str, str]]:
 def test_two_engines_answer_as_one(tmp_path: Path) -> None:
     found = answers_of(tmp_path / "run", "engine.data_parallel=2", "engine.args.max_num_seqs=2")
     assert len(found) == ROWS and all(text == answer for text, answer in found)
+    planned = vidpipe("plan", ROOT / "recipes" / "demo.yaml", "--like", tmp_path / "run", "--json")
+    document = json.loads(planned.stdout)
+    assert document["engine"]["seconds"] > 0 and len(document["predicted"]) == 72
+    predicted = {row["id"]: row for row in document["predicted"]}
+    for row in pq.read_table(tmp_path / "run" / "results.parquet").to_pylist():
+        seen = (row["frames"]["count"], row["vision_tokens"]["asked"], row["tokens_in"])
+        assert seen == tuple(predicted[row["id"]][key] for key in ("frames", "vision_tokens", "prompt_tokens"))
 
 
 def test_a_core_process_that_keeps_media_answers_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,15 @@ from PIL import Image as Picture
 
 from tests.conftest import ROOT, TINY_MODEL, write_clip
 from tests.job.test_run import go, rows_of
+from tests.report.pages import data_of
+from vidpipe.job.forecast import forecast
+from vidpipe.job.prospect import look_ahead
+from vidpipe.job.report import write_report
+from vidpipe.job.run import RunResult
 from vidpipe.models.prompt import Span, token_ids
 from vidpipe.models.qwen3_vl import Qwen3VL, image_layout
 from vidpipe.models.qwen3_vl_prompt import END, IMAGE, START
+from vidpipe.recipe.load import load_recipe
 from vidpipe.recipe.schema import Sampling
 
 pytestmark = pytest.mark.engine
@@ -55,7 +62,7 @@ PICTURES = {"small.png": (96, 64), "large.png": (320, 192)}
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def result(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
     """One run over all of them; the row `a` is an everyday one, to compare with."""
     folder = tmp_path_factory.mktemp("kinds")
     for name, (width, height) in PICTURES.items():
@@ -122,7 +129,12 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
         "generation": {"max_tokens": 8},
     }
     (folder / "recipe.yaml").write_text(json.dumps(recipe))
-    return rows_of(go(folder / "recipe.yaml"))
+    return go(folder / "recipe.yaml")
+
+
+@pytest.fixture(scope="module")
+def rows(result: RunResult) -> dict[str, dict[str, Any]]:
+    return rows_of(result)
 
 
 @pytest.fixture(scope="module")
@@ -278,3 +290,29 @@ def test_frames_are_recorded_video_by_video(rows: dict[str, dict[str, Any]]) -> 
     assert rows["mixed"]["more_frames"] == [rows["a"]["frames"]]
     assert rows["bounded"]["frames"]["size_wh"] != rows["a"]["frames"]["size_wh"], "bounds of videos bound no images"
     assert [item["size_wh"] for item in rows["images"]["images"]] == [[320, 192], [96, 64]]
+
+
+def test_a_plan_predicts_frames_and_tokens_of_every_row(result: RunResult, rows: dict[str, dict[str, Any]]) -> None:
+    recipe = result.results.parents[1] / "recipe.yaml"
+    found = {row.id: row for row in forecast(look_ahead(load_recipe(recipe, [])), calibrate=False).row_forecasts}
+    assert found.keys() == rows.keys()
+    for name, row in rows.items():
+        media = [frames for frames in (row["frames"], *row["more_frames"]) if frames]
+        frames = sum(medium["count"] for medium in media) + len(row["images"])
+        tokens = row["vision_tokens"]
+        told = (found[name].frames, found[name].vision_tokens, found[name].kept_tokens)
+        assert told == (frames, tokens["asked"], tokens["kept"]), name
+        assert found[name].prompt_tokens == (None if "subtitles" in name else row["tokens_in"]), name
+
+
+def test_a_report_tells_every_prompt_again_and_shows_the_very_frames(
+    result: RunResult, rows: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    made = write_report(result.results.parent, tmp_path / "report.html", 5000, {})
+    shown = {row["id"]: row for row in data_of(made.path)["rows"]}
+    assert shown.keys() == rows.keys() and made.notes == ()
+    notes = {name: row["prompt_note"] for name, row in shown.items()}
+    for name, row in rows.items():
+        assert f"all {row['tokens_in']} tokens equal those of the run" in notes[name], (name, notes[name])
+    media = [medium for clip in data_of(made.path)["clips"] for medium in clip["media"]]
+    assert len(media) > 15 and all("every byte equals" in medium["notes"][0] for medium in media)

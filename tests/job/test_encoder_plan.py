@@ -96,13 +96,6 @@ def test_where_no_engine_is_installed_another_machine_is_meant(monkeypatch: pyte
     assert why_no_graphs_here(ahead.recipe, ahead.demands.architectures) is None
 
 
-def test_auto_waits_for_a_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder_possible, "_is_cpu_build", lambda: False)
-    for asked, taken in (("auto", False), ("on", True)):
-        ahead = prospect(f"engine.encoder_graphs={asked}")
-        assert (why_no_graphs_here(ahead.recipe, ahead.demands.architectures) is None) is taken
-
-
 def test_the_plan_proposes_budgets() -> None:
     found = forecast(prospect())
     assert found.graphs is not None

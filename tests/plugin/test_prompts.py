@@ -10,7 +10,7 @@ from tests.conftest import ROOT, write_clip
 from vidpipe.engine.interface import EngineInput, Preparer
 from vidpipe.engine.vllm_engine import VllmEngine
 from vidpipe.errors import RowError
-from vidpipe.job.forecast import OverLong, forecast
+from vidpipe.job.forecast import forecast
 from vidpipe.job.prospect import Prospect, look_ahead
 from vidpipe.job.work import read_and_prepare
 from vidpipe.plan.clips import Clip
@@ -63,5 +63,5 @@ def test_a_plan_sees_positions_that_vllm_has_no_table_for(tmp_path: Any) -> None
     (tmp_path / "rows.jsonl").write_text('{"id": "r", "video": "strip.mp4", "question": "?"}')
     told = ["pruning.method=evs", "pruning.rate=0.95", f"manifest={tmp_path / 'rows.jsonl'}", "sampling.min_pixels=1"]
     found = forecast(prospect_of(*told, "engine.args.max_model_len=768")[0])
-    assert found.over_long == {"r": OverLong(153, 0)} and found.kept_tokens == found.prompt_vision_tokens == 153
+    assert found.over_long == ["r"] and found.kept_tokens == found.prompt_vision_tokens == 153
     assert found.vision_tokens == 48 * 64 == 4 * 768  # positions; the tokens kept would fit easily

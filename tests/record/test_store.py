@@ -16,7 +16,7 @@ from vidpipe.record.disk import has_links, read_mark, server_now_s, set_mark
 from vidpipe.record.holder import is_gone, this_process
 from vidpipe.record.lease import DIED_S, Heart, Lease, take
 from vidpipe.record.merge import is_complete, merge
-from vidpipe.record.row import FramesRecord, MediaRecord, OutputRow, ResolvedRecord, VisionTokens
+from vidpipe.record.row import FramesRecord, MediaRecord, OutputRow, ReplyRecord, ResolvedRecord, VisionTokens
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.schema import KIND_KEY, output_schema
 from vidpipe.record.shard_writer import RESOLVED_KEY, ShardWriter
@@ -336,3 +336,18 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(RecipeError, match="not a run directory"):
         RunDir(tmp_path).create()
+
+
+def test_parts_from_before_a_column_of_ours_existed_have_none_of_it(tmp_path: Path) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0"], ["r1"]])
+    for shard, row_id in enumerate(["r0", "r1"]):
+        writer = writer_for(run_dir, shard)
+        writer.append(row(row_id, reply=ReplyRecord(["empty"])), {})
+        writer.publish()
+    old = run_dir.parts / read_mark(run_dir.done_file(0))["part"]  # type: ignore[index]
+    pq.write_table(pq.read_table(old).drop_columns(["reply", "other_tries", "images"]), old)
+    merged = merge([run_dir.path], tmp_path / "all.parquet")
+    before, now = pq.read_table(merged.path).to_pylist()
+    assert not merged.partial and before["text"] == "text r0" and now["reply"] == {"flags": ["empty"], "parse": None}
+    assert before["reply"] is before["other_tries"] is before["images"] is None
+    assert pq.read_schema(merged.path).equals(output_schema(COLUMNS))

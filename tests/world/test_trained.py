@@ -82,37 +82,40 @@ def test_transformers_gives_the_same_answers(running: VllmEngine, right: list[An
         return replace(video)
 
     answers(running, TINY_MODEL, DEMO, [LINES[place] for place in first.values()], look)
-    said = [
-        generated(TINY_MODEL, video, LINES[place]["question"])
-        for video, place in zip(shown, first.values(), strict=True)
-    ]
+    theirs = Transformers(TINY_MODEL)
+    said = [theirs.say(video, LINES[place]["question"]) for video, place in zip(shown, first.values(), strict=True)]
     assert said == [right[place].text for place in first.values()]
 
 
-def generated(checkpoint: Path, video: Video, question: str) -> str:
-    """Transformers' own processor and `generate`."""
-    import torch
-    from transformers import AutoProcessor, Qwen3VLForConditionalGeneration
-    from transformers.video_utils import VideoMetadata
+class Transformers:
+    """Its own processor and `generate`."""
 
-    processor: Any = AutoProcessor.from_pretrained(checkpoint)
-    model: Any = Qwen3VLForConditionalGeneration.from_pretrained(checkpoint, dtype=torch.bfloat16).eval()
-    turn = {"role": "user", "content": [{"type": "video"}, {"type": "text", "text": question}]}
-    text = processor.apply_chat_template([turn], add_generation_prompt=True, tokenize=False)
-    told = {key: video.metadata[key] for key in ("fps", "duration", "total_num_frames", "frames_indices")}
-    height, width = video.pixels.shape[1:3]
-    frames = torch.from_numpy(video.pixels).permute(0, 3, 1, 2)
-    given = processor(
-        text=[text],
-        videos=[frames],
-        video_metadata=[VideoMetadata(**told, height=height, width=width)],
-        do_sample_frames=False,
-        return_tensors="pt",
-    )
-    with torch.no_grad():
-        ids = model.generate(**given, max_new_tokens=16, do_sample=False)
-    said: str = processor.tokenizer.decode(ids[0, given["input_ids"].shape[1] :], skip_special_tokens=True)
-    return said
+    def __init__(self, checkpoint: Path) -> None:
+        import torch
+        from transformers import AutoProcessor, Qwen3VLForConditionalGeneration
+
+        self.processor: Any = AutoProcessor.from_pretrained(checkpoint)
+        self.model: Any = Qwen3VLForConditionalGeneration.from_pretrained(checkpoint, dtype=torch.bfloat16).eval()
+
+    def say(self, video: Video, question: str) -> str:
+        """The answer to a question about frames with times."""
+        import torch
+        from transformers.video_utils import VideoMetadata
+
+        turn = {"role": "user", "content": [{"type": "video"}, {"type": "text", "text": question}]}
+        told = {key: video.metadata[key] for key in ("fps", "duration", "total_num_frames", "frames_indices")}
+        height, width = video.pixels.shape[1:3]
+        given = self.processor(
+            text=[self.processor.apply_chat_template([turn], add_generation_prompt=True, tokenize=False)],
+            videos=[torch.from_numpy(video.pixels).permute(0, 3, 1, 2)],
+            video_metadata=[VideoMetadata(**told, height=height, width=width)],
+            do_sample_frames=False,
+            return_tensors="pt",
+        )
+        with torch.no_grad():
+            ids = self.model.generate(**given, max_new_tokens=16, do_sample=False)
+        said: str = self.processor.tokenizer.decode(ids[0, given["input_ids"].shape[1] :], skip_special_tokens=True)
+        return said
 
 
 @pytest.mark.parametrize("method", ["evs", "vidcom2"])

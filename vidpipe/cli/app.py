@@ -24,6 +24,8 @@ from vidpipe.cli.merge import merge
 from vidpipe.cli.models import models
 from vidpipe.cli.plan import plan
 from vidpipe.cli.probe import probe
+from vidpipe.cli.redacted import redact_output
+from vidpipe.cli.report import report
 from vidpipe.cli.run import run
 from vidpipe.cli.score import score
 from vidpipe.cli.slurm import slurm
@@ -82,7 +84,7 @@ def _fail(message: str, code: int) -> None:
     sys.exit(code)
 
 
-for _command in (run, check, plan, probe, frames, models, status, merge, score, compare):
+for _command in (run, check, plan, probe, frames, models, status, merge, score, compare, report):
     app.command()(_with_exit_codes(_command))
 app.command(name="import")(_with_exit_codes(import_benchmark))
 app.command(hidden=True)(_with_exit_codes(trace))  # for comparison with upstream, not for users
@@ -92,4 +94,5 @@ app.add_typer(slurm(_with_exit_codes), name="slurm")
 
 def main() -> None:
     """Run the command line; exit with one of `vidpipe.cli.exit_codes`."""
+    redact_output()
     app()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from vidpipe.cli.document import Document
+from vidpipe.cli.documents_of_plans import PlanDocument
 from vidpipe.cli.documents_of_scores import CompareDocument, ImportDocument, ScoreDocument
-
-if TYPE_CHECKING:
-    from vidpipe.plan.graph_proposal import Proposal
 
 
 class FaultDocument(Document):
@@ -98,94 +95,21 @@ class StatusDocument(Document):
     """At that rate."""
 
 
-class UnreadableDocument(Document):
-    """Files that cannot be opened, by kind."""
+class ReportDocument(Document):
+    """`vidpipe report --json`."""
 
-    kind: str
-    """Stable word, as in the output column `error_kind`."""
-    clips: int
-    """Clips that this costs."""
+    path: str
+    """The page."""
     rows: int
-    """Rows that this costs."""
-    example: str
-    """What is wrong with the first of them."""
-
-
-class OverLongDocument(Document):
-    """A row that cannot fit the context."""
-
-    id: str
-    """Id of the row."""
-    vision_tokens: int
-    """Tokens of its clip, after pruning."""
-    text_tokens: int
-    """Tokens of its texts; 0 if the clip alone is too much."""
-
-
-class GraphDocument(Document):
-    """One CUDA graph of the vision encoder."""
-
-    tokens: int
-    """Its budget: tokens that it computes whatever is put in, counted before pruning."""
-    sequences: int
-    """Attention sequences that it takes (temporal patches or frames)."""
-    patches_per_sequence: int
-    """Patches that the longest of them may have."""
-
-
-class EncoderGraphsDocument(Document):
-    """CUDA graphs for the vision encoder that fit a plan."""
-
-    graphs: list[GraphDocument]
-    """Ascending; empty where graphs would save no time."""
-    max_items: int
-    """Videos in one replay."""
-    memory_bytes: int
-    """Expected; a run records what capturing really took."""
-    padded_share: float
-    """Expected share of padding in the tokens that replays compute."""
-    share_in_graphs: float
-    """Expected share of the encoder's tokens that goes through graphs."""
-    default_padded_share: float
-    """With vLLM's automatic budgets, if its packer did not fail."""
-
-
-class PlanDocument(Document):
-    """`vidpipe plan --json`: what a run would do, from headers only."""
-
-    rows: int
-    """Rows of the manifest."""
-    bad_rows: int
-    """Rows that cannot run for their own values; `vidpipe check` lists them."""
-    clips: int
-    """Parts of files that are decoded once each."""
-    frames: int
-    """Frames that the model would see, over all clips."""
-    vision_tokens: int
-    """Tokens of the frames, each clip once, before pruning."""
-    kept_tokens: int
-    """What pruning keeps of them; without it all."""
-    prompt_vision_tokens: int
-    """Tokens of the frames after pruning, counted for every row."""
-    unknown_clips: int
-    """Clips whose header does not say how many frames they have; in no sum above."""
-    context: int | None
-    """Tokens that a prompt may have (engine.args.max_model_len, or the checkpoint's); None if neither says."""
-    over_long: list[OverLongDocument]
-    """Rows whose clip alone fills the context, or whose pruned clip has positions beyond four times the context (the
-    end of vLLM's table); text is not counted here."""
-    unreadable: list[UnreadableDocument]
-    """Files that cannot be opened."""
-    media_bytes_per_clip: int
-    """The most that one clip takes in memory, decoded and prepared (see feed.memory)."""
-    shards: int
-    """Shards that a new run would be cut into."""
-    rows_per_shard: list[int]
-    """Rows of each, in order."""
-    encoder_graphs: EncoderGraphsDocument | None
-    """Graphs that fit the plan; null where there can be none."""
-    no_encoder_graphs: str | None
-    """Why a run on this machine has none; null if it may have some."""
+    """Rows on it."""
+    of_rows: int
+    """Rows that the run has recorded."""
+    clips_with_pictures: int
+    """Clips whose frames are on it."""
+    bytes: int
+    """Size of the page."""
+    notes: list[str]
+    """What is not on it, and why."""
 
 
 class ProbeError(Document):
@@ -342,20 +266,6 @@ class ModelsDocument(Document):
     """In alphabetical order of their names."""
 
 
-def graphs_document(proposal: Proposal | None) -> EncoderGraphsDocument | None:
-    """A proposal as part of a document."""
-    if proposal is None:
-        return None
-    return EncoderGraphsDocument(
-        graphs=[GraphDocument(**asdict(graph)) for graph in proposal.graphs.graphs],
-        max_items=proposal.graphs.max_items,
-        memory_bytes=proposal.memory_bytes,
-        padded_share=proposal.padding.share,
-        share_in_graphs=proposal.padding.in_graphs,
-        default_padded_share=proposal.default_padding.share,
-    )
-
-
 DOCUMENTS: dict[str, type[Document]] = {
     "check": CheckDocument,
     "compare": CompareDocument,
@@ -365,6 +275,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "models": ModelsDocument,
     "plan": PlanDocument,
     "probe": ProbeDocument,
+    "report": ReportDocument,
     "score": ScoreDocument,
     "status": StatusDocument,
 }

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from vidpipe.job.preview import Preview
 
 SECTIONS = ("sampling", "pruning", "model.family")
-PIXEL_SCORES = "scores from pixels, not from the model's encoder: which tokens go is a preview, how many is exact"
 
 
 def frames(
@@ -52,6 +51,7 @@ def frames(
 
 def _document(shown: Preview, file: Path, sheet: Path | None, pruning: dict[str, object] | None) -> FramesDocument:
     from vidpipe.cli.documents import FramesDocument, PromptPiece, PrunedDocument, TokensDocument
+    from vidpipe.job.preview import PIXEL_SCORES
 
     (seen,), media = shown.seen.videos, shown.seen.media
     assert media is not None
@@ -85,6 +85,7 @@ def _document(shown: Preview, file: Path, sheet: Path | None, pruning: dict[str,
 
 def _write_sheet(shown: Preview, file: Path, output: Path) -> None:
     from vidpipe.errors import RecipeError
+    from vidpipe.job.preview import PIXEL_SCORES
     from vidpipe.report.sheet import Tile, draw_sheet
 
     seen, (width, height) = shown.seen.videos[0], shown.layout.size_wh
@@ -128,6 +129,8 @@ def _print(document: FramesDocument) -> None:
     pieces = (piece.text if piece.times in (None, 1) else f"{piece.text}*{piece.times}" for piece in document.prompt)
     typer.echo(f"prompt: {''.join(pieces)}")
     if document.pruning is not None:
-        typer.echo(f"{document.pruning.method}: kept per step {document.pruning.kept_per_step}; {PIXEL_SCORES}")
+        typer.echo(
+            f"{document.pruning.method}: kept per step {document.pruning.kept_per_step}; {document.pruning.scores}"
+        )
     if document.sheet is not None:
         typer.echo(f"sheet: {document.sheet}")

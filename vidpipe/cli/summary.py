@@ -31,6 +31,8 @@ def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
             console.print(escape(f"  what to do: {ADVICE[kind]}"), soft_wrap=True)
     for mark, (count, row_id) in summary.flags.items():
         console.print(escape(f"{count} replies with {mark}, for example row {row_id}"), soft_wrap=True)
+    if summary.asked_again:
+        console.print(f"{summary.asked_again} rows were asked again (retry.rules): column other_tries", soft_wrap=True)
     if recipe.description:
         console.print(escape(recipe.description.strip()), soft_wrap=True)
     if result.feed is not None:

@@ -38,8 +38,12 @@ class Script(Section):
     """Reply to every request that `texts` does not name."""
     texts: dict[str, str | None] = Field(default_factory=dict)
     """Replies by id; null is a request that ends without any completion."""
+    sampled: dict[str, str] = Field(default_factory=dict)
+    """Replies by id above temperature 0; `{seed}` stands for the seed."""
     lengths: list[str] = Field(default_factory=list)
-    """Ids whose reply was cut by the token limit."""
+    """Ids whose reply was cut by the token limit. Others are cut where they have more words than `max_tokens`."""
+    most_frames: int | None = None
+    """Frames beyond which `submit` refuses a request (`prompt_too_long`)."""
     refuse: dict[str, str] = Field(default_factory=dict)
     """Ids that `submit` refuses, with the error kind."""
     order: list[str] = Field(default_factory=list)
@@ -118,6 +122,11 @@ class FakeEngine:
             kind: Any = self._script.refuse[engine_input.id]
             self._refusals.append(Refusal(engine_input.id, RowError(kind, f"the script refuses {engine_input.id}")))
             return
+        frames = sum(len(pixels) for pixels in engine_input.payload[1])
+        if self._script.most_frames is not None and frames > self._script.most_frames:
+            error = RowError("prompt_too_long", f"{frames} frames are more than {self._script.most_frames}")
+            self._refusals.append(Refusal(engine_input.id, error))
+            return
         if self._script.refuse_same_media:
             media = hashlib.sha256(b"".join(engine_input.payload[1])).hexdigest()
             if media in self._media:
@@ -171,8 +180,15 @@ class FakeEngine:
     def _reply(self, request: EngineInput) -> Reply:
         text = self._script.texts.get(request.id, self._script.text)
         prompt, _ = request.payload
-        reason = None if text is None else "length" if request.id in self._script.lengths else "stop"
-        tokens_out = 0 if text is None else len(text.split())
+        if request.generation.temperature > 0 and request.id in self._script.sampled:
+            text = self._script.sampled[request.id].replace("{seed}", str(request.generation.seed))
+        words = [] if text is None else text.split()
+        cut = request.id in self._script.lengths
+        if len(words) > request.generation.max_tokens:
+            words, cut = words[: request.generation.max_tokens], True
+            text = " ".join(words)
+        reason = None if text is None else "length" if cut else "stop"
+        tokens_out = len(words)
         return Reply(
             request.id, text, reason, hashlib.sha256(prompt).hexdigest(), request.tokens, tokens_out, None, 0.0, 0.0
         )

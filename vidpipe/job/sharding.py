@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from vidpipe.errors import MediaError, RecipeError
 from vidpipe.job.decoders import Decoders
 from vidpipe.job.encoder_plan import store_graphs
+from vidpipe.job.predicted import predict
 from vidpipe.job.prepare import Outlook
 from vidpipe.job.prospect import Prospect
 from vidpipe.manifest.row import BadRow, Row
@@ -27,7 +28,7 @@ def stored_shards(prospect: Prospect, run_dir: RunDir, decoders: Decoders, limit
     Raises:
         RecipeError: a row that has been planned reads differently now.
     """
-    sha = {row.id: _row_sha(row) for row in prospect.manifest.rows}
+    sha = {row.id: row_sha(row) for row in prospect.manifest.rows}
     wanted = {row.id for row in prospect.manifest.rows[:limit]}
     while True:
         shards = read_shards(run_dir)
@@ -46,11 +47,13 @@ def stored_shards(prospect: Prospect, run_dir: RunDir, decoders: Decoders, limit
         store_graphs(run_dir, prospect, outlooks)
         groups = cut_rows(plan, outlooks)
         hashed = [[(row_id, sha[row_id]) for row_id in group.ids] for group in groups]
-        add_shards(run_dir, hashed, [group.cost for group in groups], shards)
+        costs = [group.cost for group in groups]
+        add_shards(run_dir, hashed, costs, shards, predict(plan, outlooks, prospect))
         write_order(run_dir, sha)
 
 
-def _row_sha(row: Row | BadRow) -> str:
+def row_sha(row: Row | BadRow) -> str:
+    """Hash of a row's content, by which a plan knows it again."""
     text = json.dumps(row.values, sort_keys=True, ensure_ascii=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
@@ -77,12 +80,12 @@ def cut_rows(plan: Plan, outlooks: Sequence[Outlook | MediaError]) -> list[Group
     return groups
 
 
-def look_at(clips: Sequence[Clip], decoders: Decoders) -> list[Outlook | MediaError]:
-    """What the headers promise of each clip, or why a file cannot be opened."""
+def look_at(clips: Sequence[Clip], decoders: Decoders, *, tell: bool = False) -> list[Outlook | MediaError]:
+    """What the headers promise of each clip (`tell`: see `ClipReader.look`), or why a file cannot be opened."""
 
     def look(clip: Clip) -> Outlook | MediaError:
         try:
-            return decoders.look(clip)
+            return decoders.look(clip, tell=tell)
         except MediaError as error:
             return error
         except JobFailedError as error:  # a fault of ours must cost this clip, not a run of a million

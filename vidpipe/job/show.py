@@ -65,6 +65,7 @@ def show_video(
     timestamps_from: Literal["clip", "video"],
     on_partial: Literal["run", "fail"],
     cues: Sequence[Cue] = (),
+    recorded: Sequence[int] | None = None,
 ) -> ShownVideo:
     """Choose, decode and time the frames of one video.
 
@@ -78,6 +79,7 @@ def show_video(
         timestamps_from: Zero of the times that the model is told.
         on_partial: What becomes of a video that lacks frames.
         cues: Subtitles to stand between the frames, in seconds from the video's first frame.
+        recorded: Numbers of frames that a row of an earlier run records, to be shown again; None: the family chooses.
 
     Raises:
         MediaError: it cannot be shown.
@@ -88,7 +90,9 @@ def show_video(
     if named.start_s is not None or named.end_s is not None:
         first, end = times.window(_shift(named.start_s, origin_s), _shift(named.end_s, origin_s))
     fps = times.header_fps
-    frames = decode([first + index for index in family.choose_frames(end - first, fps, sampling)])
+    if recorded is None:
+        recorded = [first + index for index in family.choose_frames(end - first, fps, sampling)]
+    frames = decode(list(recorded))
     pixels, indices = frames.pixels, frames.indices
     missing = times.missing + frames.missing
     if missing and on_partial == "fail":

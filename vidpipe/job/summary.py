@@ -34,6 +34,8 @@ class Summary:
     """For each error kind: rows, and the first row's message."""
     flags: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     """For each flag of a reply, and each parse state but `ok`: rows, and the first one's id. With the column's name."""
+    asked_again: int = 0
+    """Rows with more than one try."""
     matches: int | None = None
     """Rows whose text equals their `answer` exactly; None without answers."""
     with_answer: int = 0
@@ -55,7 +57,7 @@ def summarize(results: Path, expected: int, samples: int = 8) -> Summary:
     """
     schema = pq.read_schema(results)
     wanted = ["id", "status", "error_kind", "error", "text"]
-    wanted += [name for name in ("question", "answer", "reply") if name in schema.names]
+    wanted += [name for name in ("question", "answer", "reply", "other_tries") if name in schema.names]
     rows = pq.read_table(results, columns=wanted).to_pylist()
     errors: dict[str, tuple[int, str]] = {}
     for row in rows:
@@ -74,6 +76,7 @@ def summarize(results: Path, expected: int, samples: int = 8) -> Summary:
         statuses=Counter(row["status"] for row in rows),
         errors=errors,
         flags=flags,
+        asked_again=sum(bool(row.get("other_tries")) for row in rows),
         matches=sum((row["text"] or "").strip() == _answer(row) for row in judged) if judged else None,
         with_answer=len(judged),
         samples=tuple(

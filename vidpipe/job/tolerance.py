@@ -37,19 +37,28 @@ class FailureLimit:
 
     Only a tolerance that somebody wrote ends a run: by default every row gets its turn.
 
+    It counts what all processes of the run have recorded, as far as this one has seen it.
+
     Args:
         output: The recipe's.
         rows: Rows of the whole run; shares are of these.
-        statuses: Rows a status that are recorded already.
     """
 
-    def __init__(self, output: Output, rows: int, statuses: Mapping[str, int]) -> None:
+    def __init__(self, output: Output, rows: int) -> None:
         self._tolerance = output.tolerance if "tolerance" in output.model_fields_set else None
-        self._rows, self._counts = rows, Counter(statuses)
+        self._rows, self._counts = rows, Counter[str]()
+        self._shards: dict[int, Counter[str]] = {}
 
-    def add(self, status: str) -> None:
-        """Count a row."""
-        self._counts[status] += 1
+    @property
+    def counts(self) -> bool:
+        """Whether there is a tolerance to keep to."""
+        return self._tolerance is not None
+
+    def see(self, shard: int, statuses: Mapping[str, int]) -> None:
+        """Take note of the rows a status that a shard has recorded by now."""
+        self._counts.subtract(self._shards.get(shard, {}))
+        self._shards[shard] = Counter(statuses)
+        self._counts.update(statuses)
 
     @property
     def exceeded(self) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from vidpipe.errors import RowError
 from vidpipe.manifest.cells import clean_text, number, texts, whole_number
@@ -58,7 +59,7 @@ def _videos(values: Mapping[str, Any]) -> tuple[Medium, ...]:
 
 def _windowed(values: Mapping[str, Any], videos: tuple[Medium, ...]) -> tuple[Medium, ...]:
     """The videos with their windows: `clips` names one each, `clip_start` and `clip_end` the first one's."""
-    first, each = _first_window(values), values.get("clips")
+    first, each = first_window(values), values.get("clips")
     if each is None:
         if first == (None, None):
             return videos
@@ -79,7 +80,7 @@ def _each_window(window: Any) -> Window:
     return _window(window, "start", "end")
 
 
-def _first_window(values: Mapping[str, Any]) -> Window:
+def first_window(values: Mapping[str, Any]) -> Window:
     """`clip_start` and `clip_end`, which published files call `start` and `end`."""
     names = []
     for name in ("start", "end"):

@@ -1,10 +1,16 @@
-"""What a manifest holds: rows that can run, and faults that say what is wrong where."""
+"""What a manifest holds: rows that can run, and faults that say what is wrong where.
+
+What there is of each row is a `msgspec.Struct`: a frozen data class takes ten times as long
+to make, and a manifest may have millions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
+
+from msgspec import Struct
 
 from vidpipe.errors import ManifestKind, RowKind
 
@@ -29,16 +35,14 @@ class Fault:
         return self.kind in REFUSING_KINDS
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """One record of the file as it was read, before anything is checked."""
 
     line: int
     values: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Medium:
+class Medium(Struct, frozen=True):
     """One video or image of a row, as the manifest names it."""
 
     kind: Literal["video", "frames", "image"]
@@ -68,8 +72,7 @@ class Medium:
         return f"{self.name}#t={self.start_s or 0:g},{'' if self.end_s is None else f'{self.end_s:g}'}"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One request to the model."""
 
     index: int
@@ -98,16 +101,15 @@ class Row:
     clip_id: str | None = None
     place_in_set: tuple[str, int] | None = None
     """The set of rows that are scored together, and the row's place in it."""
-    sampling: Mapping[str, Any] = field(default_factory=dict)
+    sampling: Mapping[str, Any] = {}
     """The row's own `sampling.*` values."""
-    generation: Mapping[str, Any] = field(default_factory=dict)
+    generation: Mapping[str, Any] = {}
     """The row's own `generation.*` values."""
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = {}
     """Every column as read, for templates and for the output."""
 
 
-@dataclass(frozen=True, slots=True)
-class BadRow:
+class BadRow(Struct, frozen=True):
     """A row that cannot run; it still gets its row in the output."""
 
     index: int

@@ -75,10 +75,12 @@ def scan_rows(path: Path, manifest: Manifest, *, recipe_has_prompt: bool) -> Ite
         if isinstance(item, Fault):
             manifest.faults.append(item)
             continue
-        for name in item.values:
-            if name not in manifest.columns:
-                manifest.columns[name] = _kind_of(path, name)
-        row = _in_set(to_row(item, manifest.count, recipe_has_prompt=recipe_has_prompt), item.line, first_in_set)
+        if not item.values.keys() <= manifest.columns.keys():
+            for name in item.values:
+                manifest.columns.setdefault(name, _kind_of(path, name))
+        row = to_row(item, manifest.count, recipe_has_prompt=recipe_has_prompt)
+        if isinstance(row, Row) and row.place_in_set is not None:
+            row = _in_set(row, row.place_in_set, first_in_set)
         manifest.count += 1
         if isinstance(row, BadRow):
             manifest.faults.append(row.fault)
@@ -92,16 +94,14 @@ def scan_rows(path: Path, manifest: Manifest, *, recipe_has_prompt: bool) -> Ite
     _check_columns(manifest, recipe_has_prompt)
 
 
-def _in_set(row: Row | BadRow, line: int, first_line: dict[tuple[str, int], int]) -> Row | BadRow:
+def _in_set(row: Row, place: tuple[str, int], first_line: dict[tuple[str, int], int]) -> Row | BadRow:
     """The row, or why it cannot run: its place in its set is taken."""
-    if isinstance(row, BadRow) or row.place_in_set is None:
+    earlier = first_line.setdefault(place, row.line)
+    if earlier == row.line:
         return row
-    earlier = first_line.setdefault(row.place_in_set, line)
-    if earlier == line:
-        return row
-    name, index = row.place_in_set
-    message = f"line {line}, row {row.id!r}: place {index} of set {name!r} stands already at line {earlier}."
-    return BadRow(row.index, row.id, Fault("bad_value", message, line, row.id), row.values)
+    name, index = place
+    message = f"line {row.line}, row {row.id!r}: place {index} of set {name!r} stands already at line {earlier}."
+    return BadRow(row.index, row.id, Fault("bad_value", message, row.line, row.id), row.values)
 
 
 def _open(path: Path) -> Iterator[Record | Fault]:

@@ -22,6 +22,44 @@ class Span:
         return f"{self.text} x {self.times}"
 
 
+@dataclass(frozen=True)
+class Told:
+    """A video or image as it stands in a prompt."""
+
+    slot_word: str
+    """Control word that the chat template writes in its place."""
+    spans: tuple[Span, ...]
+    """What stands there in the end."""
+
+
+def pruned(spans: Iterable[Span], vision_word: str, kept: int) -> list[Span]:
+    """`spans` as they stand in a pruned prompt: all tokens that are kept, together in the first place.
+
+    Which place really keeps how many is known only after the encoder has run.
+    """
+    left = kept
+    made = []
+    for span in spans:
+        if span.text == vision_word and span.times is not None:
+            made.append(Span(span.text, left))
+            left = 0
+        else:
+            made.append(span)
+    return without_empty(made)
+
+
+def with_texts_behind(spans: Sequence[Span], vision_word: str, texts: Sequence[str]) -> list[Span]:
+    """`spans` with texts behind the places that hold vision tokens and the control words that end these."""
+    made: list[Span] = []
+    left = list(texts)
+    for before, span in zip([None, *spans], spans, strict=False):
+        made.append(span)
+        if before is not None and before.text == vision_word and before.times and span.times == 1 and left:
+            text = left.pop(0)
+            made += [Span(text)] if text else []
+    return made
+
+
 def token_ids(
     spans: Iterable[Span], tokenise: Callable[[str], Sequence[int]], control_id: Callable[[str], int]
 ) -> list[int]:

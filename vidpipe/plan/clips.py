@@ -13,6 +13,9 @@ from vidpipe.plan.prompts import PromptTemplate, messages_for
 from vidpipe.recipe.resolve import RowSettings, resolve_row
 from vidpipe.recipe.schema import Recipe, Sampling
 
+SETTINGS_KEPT = 1024
+"""Different settings of rows that are remembered, for the rows to come."""
+
 
 @dataclass(frozen=True)
 class PlannedRow:
@@ -70,12 +73,12 @@ def make_plan(rows: Iterable[Row | BadRow], recipe: Recipe, family: Family, proc
         if isinstance(planned, BadRow):
             bad.append(planned)
         else:
-            groups.setdefault(_clip_key(planned), []).append(planned)
+            groups.setdefault(clip_key(planned), []).append(planned)
     return Plan(tuple(Clip(tuple(members)) for members in groups.values()), tuple(bad))
 
 
 class RowResolver:
-    """Gives rows their settings and messages; rows without settings of their own share one `RowSettings`.
+    """Gives rows their settings and messages; rows that say the same of their settings share one `RowSettings`.
 
     Args:
         recipe: The run's recipe.
@@ -86,7 +89,7 @@ class RowResolver:
     def __init__(self, recipe: Recipe, family: Family, processor: Mapping[str, Any]) -> None:
         self._recipe, self._family, self._processor = recipe, family, processor
         self._template = PromptTemplate(recipe.prompt, recipe.template)
-        self._common: RowSettings | None = None
+        self._known: dict[str, RowSettings] = {}
 
     def resolve(self, row: Row | BadRow) -> PlannedRow | BadRow:
         """What is to be asked, or why it cannot be."""
@@ -104,13 +107,14 @@ class RowResolver:
         return PlannedRow(row, settings, messages)
 
     def _settings(self, row: Row) -> RowSettings:
-        own = row.sampling or row.generation or self._recipe.overrides
-        if self._common is not None and not own:
-            return self._common
+        own = "" if not (row.sampling or row.generation) else repr((row.sampling, row.generation))
+        alike = not self._recipe.overrides
+        if alike and (known := self._known.get(own)) is not None:
+            return known
         settings = resolve_row(self._recipe, row.values, row.sampling, row.generation)
         settings = replace(settings, sampling=self._family.complete(settings.sampling, self._processor))
-        if not own:
-            self._common = settings
+        if alike and len(self._known) < SETTINGS_KEPT:
+            self._known[own] = settings
         return settings
 
 
@@ -165,7 +169,8 @@ def refuse_impossible_media(row: Row, family: Family, recipe: Recipe, sampling: 
         raise RowError("bad_value", f"row {row.id!r}: with pruning there is no place for subtitles between frames.")
 
 
-def _clip_key(planned: PlannedRow) -> tuple[Any, ...]:
+def clip_key(planned: PlannedRow) -> tuple[Any, ...]:
+    """Equal for the rows of one clip."""
     row = planned.row
     if not row.media:
         return ("text", row.index)

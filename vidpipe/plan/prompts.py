@@ -8,19 +8,19 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
-from jinja2 import StrictUndefined, Template, nodes
+from jinja2 import Template, nodes
 from jinja2.meta import find_undeclared_variables
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from vidpipe.errors import CapabilityError, RecipeError, RowError
 from vidpipe.manifest.row import Row
+from vidpipe.plan.bounded_templates import BoundedEnvironment, render
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 OptionStyle = Literal["as_is", "dot", "paren", "auto"]
 _LETTERED = re.compile(r"\s*\(?([A-Z])[.):]")
 
 
-_ENVIRONMENT = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
+_ENVIRONMENT = BoundedEnvironment()
 
 
 class PromptTemplate:
@@ -88,10 +88,9 @@ class PromptTemplate:
             return "\n".join([row.question or "", *lettered(row.options, row.option_style or "auto")])
         options = lettered(row.options, row.option_style or "as_is")
         try:
-            text: str = template.render(**{**row.values, "options": options})
+            return render(template, {**row.values, "options": options})
         except Exception as error:  # a template can call whatever its values have
             raise RowError("bad_value", f"row {row.id!r}: the recipe's prompt template fails: {error}.") from None
-        return text
 
 
 @lru_cache
@@ -123,16 +122,18 @@ def lettered(options: Sequence[str], style: OptionStyle) -> list[str]:
         return list(options)
     if len(options) > len(LETTERS):
         raise RowError("bad_options", f"{len(options)} options are more than there are letters.")
-    form = "({}) {}" if style == "paren" else "{}. {}"
-    return [form.format(letter, option) for letter, option in zip(LETTERS, options, strict=False)]
+    if style == "paren":
+        return [f"({letter}) {option}" for letter, option in zip(LETTERS, options, strict=False)]
+    return [f"{letter}. {option}" for letter, option in zip(LETTERS, options, strict=False)]
 
 
 def _bring_letters(options: Sequence[str]) -> bool:
     """Whether all options begin with their letters, in order."""
-    return len(options) <= len(LETTERS) and all(
-        (match := _LETTERED.match(option)) and match.group(1) == letter
-        for letter, option in zip(LETTERS, options, strict=False)
-    )
+    for letter, option in zip(LETTERS, options, strict=False):
+        match = _LETTERED.match(option)
+        if match is None or match.group(1) != letter:
+            return False
+    return len(options) <= len(LETTERS)
 
 
 def messages_for(row: Row, template: PromptTemplate, system: str | None) -> tuple[dict[str, Any], ...]:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from vidpipe.errors import RecipeError
 from vidpipe.recipe.schema import Recipe
+from vidpipe.redact import is_secret_name
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 200
@@ -90,7 +91,18 @@ def build_recipe(
         recipe = Recipe.model_validate(raw)
     except ValidationError as error:
         raise RecipeError("\n".join(_explain(problem, source, node) for problem in error.errors())) from None
+    _refuse_secrets(recipe, source)
     return LoadedRecipe(recipe, raw, text, folder, name)
+
+
+def _refuse_secrets(recipe: Recipe, source: str) -> None:
+    """A recipe is copied into run directories, and what is handed to an engine stands in its log."""
+    for key, value in recipe.engine.args.items():
+        if isinstance(value, str) and is_secret_name(key):
+            raise RecipeError(
+                f"{source}: engine.args.{key}: a secret has no place in a recipe, which is copied into the run's "
+                "directory. Remove the key and set it in the environment, for example: export HF_TOKEN=..."
+            )
 
 
 def assign(raw: dict[str, Any], assignment: str) -> None:

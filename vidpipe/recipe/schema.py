@@ -7,9 +7,9 @@ name), so a typing error never becomes a silently ignored wish.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 Count = Annotated[int, Field(ge=0)]
@@ -221,8 +221,54 @@ class Record(Section):
     """A process that gives no sign of life for so many seconds is taken for dead; 300 or more on NFS."""
 
 
+ReplyCause = Literal[
+    "length", "empty", "repetition", "control_characters", "surrogate", "not_json", "mismatch", "prompt_too_long"
+]
+"""Outcomes that come again when nothing is changed."""
+PassingCause = Literal["no_completion", "timeout", "not_openable"]
+"""Outcomes that may be different the next time: of a busy engine, or a busy file server."""
+
+
+class RetryRule(Section):
+    """Rows that are asked again, and what is different then."""
+
+    when: Annotated[list[ReplyCause | PassingCause], Field(min_length=1)]
+    """Outcomes: status `length`, marks on the reply (docs/output.md), error kinds."""
+    times: Annotated[int, Field(ge=1, le=10)] = 1
+    """How often a row is asked again by this rule."""
+    generation: dict[str, Any] = Field(default_factory=dict)
+    """Keys of `generation` to replace. Above temperature 0 each try has a seed of its own."""
+    sampling: dict[str, Any] = Field(default_factory=dict)
+    """Keys of `sampling` to replace; the clip is decoded again."""
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether its outcomes come again when nothing is changed."""
+        return not set(self.when).isdisjoint(get_args(ReplyCause))
+
+    @model_validator(mode="after")
+    def _a_change_that_can_help(self) -> RetryRule:
+        sections: tuple[tuple[str, type[Section], dict[str, Any]], ...] = (
+            ("generation", Generation, self.generation),
+            ("sampling", Sampling, self.sampling),
+        )
+        for name, section, values in sections:
+            try:
+                section.model_validate(values)
+            except ValidationError as error:
+                first = error.errors()[0]
+                raise ValueError(f"{'.'.join(map(str, (name, *first['loc'])))}: {first['msg']}") from None
+        if self.changes_something and not (self.generation or self.sampling):
+            raise ValueError(
+                "the same question gets the same reply; say what changes, for example generation: {max_tokens: 256}"
+            )
+        if "prompt_too_long" in self.when and not self.sampling:
+            raise ValueError("a prompt gets shorter by other frames only, for example sampling: {max_frames: 32}")
+        return self
+
+
 class Retry(Section):
-    """When to give up on a row."""
+    """When to ask again, and when to give up."""
 
     attempts: Annotated[int, Field(ge=1)] = 3
     """Engines or processes that may die while a row runs before it gets an error record (`poison_row`)."""
@@ -230,6 +276,8 @@ class Retry(Section):
     """Times that one process starts a dead engine again before it gives up (exit code 3)."""
     engine_timeout_s: Annotated[float, Field(gt=0)] = 600.0
     """Seconds without any progress after which the engine is ended (`engine_timeout`, exit code 3)."""
+    rules: list[RetryRule] = Field(default_factory=list)
+    """Outcomes for which a row is asked again; the first rule that fits and is not used up counts. By default none."""
 
 
 class Override(Section):
@@ -287,7 +335,7 @@ class Recipe(Section):
     strip_reasoning: bool = False
     """Take tagged reasoning out of replies before they are scored; the score says so."""
     retry: Retry = Field(default_factory=Retry)
-    """When to give up on a row."""
+    """When to ask again, and when to give up."""
     record: Record = Field(default_factory=Record)
     """How the run directory is kept."""
 

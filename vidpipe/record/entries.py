@@ -1,4 +1,4 @@
-"""What stands in a journal: rows, the settings that made them, and the starts of rows.
+"""What stands in a journal: rows, tries that are not to be the last, the settings that made them, starts of rows.
 
 The first byte tells which, so that publishing a shard need not parse what it only copies.
 """
@@ -10,17 +10,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import orjson
 
-_ROW, _SETTINGS, _STARTED = b"R", b"C", b"S"
+from vidpipe.record.row import OutputRow
+from vidpipe.redact import redact
+
+_ROW, _TRY, _SETTINGS, _STARTED = b"R", b"T", b"C", b"S"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One journal entry; one of the three is not None."""
+    """One journal entry; one of the four is not None."""
 
     row: dict[str, Any] | None = None
     """Output columns."""
+    tried: OutputRow | None = None
+    """A try, without the manifest's columns."""
     settings: dict[str, Any] | None = None
     """Settings by hash."""
     started: str | None = None
@@ -32,9 +38,14 @@ def row(line: bytes) -> bytes:
     return _ROW + line
 
 
+def tried(line: bytes) -> bytes:
+    """Entry of a try after which the row is asked again, a line of `schema.to_json` without manifest columns."""
+    return _TRY + line
+
+
 def settings(sha: str, values: Mapping[str, Any]) -> bytes:
     """Entry of settings that rows refer to by hash."""
-    return _SETTINGS + json.dumps({sha: values}).encode()
+    return _SETTINGS + redact(json.dumps({sha: values})).encode()
 
 
 def started(row_id: str) -> bytes:
@@ -52,4 +63,6 @@ def read(payload: bytes) -> Entry:
     kind, content = payload[:1], payload[1:]
     if kind == _STARTED:
         return Entry(started=content.decode())
+    if kind == _TRY:
+        return Entry(tried=msgspec.json.decode(content, type=OutputRow))
     return Entry(row=orjson.loads(content)) if kind == _ROW else Entry(settings=orjson.loads(content))

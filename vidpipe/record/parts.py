@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 
 from vidpipe.record.disk import sync, temporary_for
 
+COMPRESSION = "zstd"
+
 
 @contextmanager
 def parquet_writer(path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -> Iterator[pq.ParquetWriter]:
@@ -23,7 +25,7 @@ def parquet_writer(path: Path, schema: pa.Schema, metadata: Mapping[str, str]) -
     """
     temporary = temporary_for(path)
     try:
-        with pq.ParquetWriter(temporary, schema.with_metadata(dict(metadata)), compression="zstd") as writer:
+        with pq.ParquetWriter(temporary, schema.with_metadata(dict(metadata)), compression=COMPRESSION) as writer:
             yield writer
         sync(temporary)
         temporary.replace(path)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Status = Literal["ok", "length", "media_error", "row_error", "engine_error"]
@@ -66,6 +66,22 @@ class ReplyRecord:
 
 
 @dataclass(frozen=True)
+class TryRecord:
+    """A try at a row whose reply is not the row's."""
+
+    attempt: int
+    status: Status
+    error_kind: str | None
+    error: str | None
+    text: str | None
+    finish_reason: str | None
+    reply: ReplyRecord | None
+    tokens_out: int | None
+    resolved_sha: str | None
+    """`resolved.sha` of this try."""
+
+
+@dataclass(frozen=True)
 class ResolvedRecord:
     """Which settings made the row; the settings themselves stand in the part's metadata under `sha`."""
 
@@ -108,5 +124,28 @@ class OutputRow:
     resolved: ResolvedRecord | None = None
     seconds: Seconds = field(default_factory=Seconds)
     attempt: int = 1
+    other_tries: list[TryRecord] = field(default_factory=list)
+    """Where the row was asked more than once: the other tries, in order."""
     manifest: Mapping[str, Any] = field(default_factory=dict)
     """The manifest's own columns, as read."""
+
+
+def standing(tries: Sequence[OutputRow]) -> OutputRow:
+    """The one of a row's tries that counts, with the others in its record: the last one with a reply, else the last."""
+    chosen = next((row for row in reversed(tries) if row.text is not None), tries[-1])
+    others = [
+        TryRecord(
+            row.attempt,
+            row.status,
+            row.error_kind,
+            row.error,
+            row.text,
+            row.finish_reason,
+            row.reply,
+            row.tokens_out,
+            row.resolved.sha if row.resolved else None,
+        )
+        for row in tries
+        if row is not chosen
+    ]
+    return replace(chosen, other_tries=others)

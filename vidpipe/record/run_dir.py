@@ -16,6 +16,7 @@ encoder_graphs.json         graphs of the vision encoder, for all processes; the
 encoder.<host>.<pid>.json   what the vision encoder did in a process's engines
 slurm/                      Slurm jobs of the run: what was asked for, scripts, logs (`vidpipe.cluster`)
 results.parquet             all rows in manifest order
+report.html                 the page of `vidpipe report`
 ```
 A reader believes the parts that done marks name, and of other shards the whole records
 in journals. Everything else may be half-written, doubled or stale without harm.
@@ -30,6 +31,7 @@ from typing import Any
 
 from vidpipe.errors import RecipeError
 from vidpipe.record.disk import read_mark, replace_json, set_mark
+from vidpipe.redact import is_secret_name, redact
 
 FEED_FILES = "feed.*.json"
 """Reports of all processes on a run."""
@@ -44,6 +46,7 @@ class RunDir:
         self.recipe_file = path / "recipe.yaml"
         self.order_file = path / "order.arrow"
         self.results = path / "results.parquet"
+        self.report_file = path / "report.html"
         self.plans = path / "plan"
         self.claims = path / "claims"
         self.parts = path / "parts"
@@ -71,7 +74,7 @@ class RunDir:
         files = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
         files += [*self.path.glob("engine.*.log"), *self.path.glob(FEED_FILES)]
         files += [*self.path.glob("encoder.*.json"), self.graphs_file]
-        for file in (*files, self.order_file, self.results, self.recipe_file):
+        for file in (*files, self.order_file, self.results, self.report_file, self.recipe_file):
             file.unlink(missing_ok=True)
         self.run_file.unlink(missing_ok=True)  # last: until then this is a run directory
 
@@ -80,9 +83,14 @@ class RunDir:
         return read_mark(self.run_file)
 
     def write_run(self, values: Mapping[str, Any], recipe_text: str) -> dict[str, Any]:
-        """Store what is needed to make the run's numbers again; return what the first process stored."""
+        """Store what is needed to make the run's numbers again; return what the first process stored.
+
+        Args:
+            values: Without secrets.
+            recipe_text: The recipe as given.
+        """
         if set_mark(self.run_file, values):
-            self.recipe_file.write_text(recipe_text, encoding="utf-8")
+            self.recipe_file.write_text(redact(recipe_text), encoding="utf-8")
         stored = self.read_run()
         assert stored is not None
         return stored
@@ -129,9 +137,8 @@ def _numbered(folder: Path) -> list[str]:
 def describe_environment() -> dict[str, str]:
     """Variables that can change a run's numbers; names that may hold secrets are left out."""
     prefixes = ("VLLM_", "CUDA_", "HF_HUB_", "OMP_", "TORCH_", "SLURM_JOB_ID", "SLURM_ARRAY")
-    secrets = ("TOKEN", "KEY", "SECRET", "PASSWORD")
     return {
         name: value
         for name, value in sorted(os.environ.items())
-        if name.startswith(prefixes) and not any(word in name for word in secrets)
+        if name.startswith(prefixes) and not is_secret_name(name)
     }

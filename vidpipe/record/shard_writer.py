@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from vidpipe.record.disk import set_mark
 from vidpipe.record.journal import Journal, read_journal
 from vidpipe.record.lease import Lease, was_given_back
 from vidpipe.record.parts import parquet_writer
-from vidpipe.record.row import OutputRow
+from vidpipe.record.row import OutputRow, standing
 from vidpipe.record.schema import output_schema, to_json, to_table
 
 RUN_KEY, RESOLVED_KEY = "vidpipe.run", "vidpipe.resolved"
@@ -51,14 +52,18 @@ class ShardWriter:
         self._run_dir, self._columns, self._run = lease.run_dir, columns, run
         self._ids, self._missing = ids, set(ids)
         self._settings: dict[str, Any] = {}
+        self.statuses: Counter[str] = Counter()
+        """Recorded rows a status, those of earlier attempts too."""
         self.deaths: Counter[str] = Counter()
         """For each unfinished row, the attempts that vanished while it was started."""
+        self.tries: dict[str, list[OutputRow]] = {}
+        """For each unfinished row, what came of it so far where it is asked again."""
         self._journal = Journal(self._run_dir.journal_file(lease.shard, lease.attempt), sync_s)
         for attempt in range(1, lease.attempt):
             self._take_over(attempt)
-        for row_id in list(self.deaths):
-            if row_id not in self._missing:
-                del self.deaths[row_id]
+        for counts in (self.deaths, self.tries):
+            for row_id in counts.keys() - self._missing:
+                del counts[row_id]
 
     @property
     def missing_in_order(self) -> list[str]:
@@ -74,14 +79,31 @@ class ShardWriter:
         """Remember that a row is about to be given to the engine."""
         self._journal.append(entries.started(row_id))
 
-    def append(self, row: OutputRow, resolved: Mapping[str, Any]) -> None:
-        """Record a finished row and the settings that made it; a second record of a row is left out."""
+    def append(self, row: OutputRow, resolved: Mapping[str, Any]) -> OutputRow:
+        """Record a finished row and the settings that made it; a second record of a row is left out.
+
+        Returns:
+            The row as it is recorded: of several tries, the one that counts.
+        """
         if row.id in self._missing:
             self._missing.discard(row.id)
-            if row.resolved is not None and row.resolved.sha not in self._settings:
-                self._settings[row.resolved.sha] = resolved
-                self._journal.append(entries.settings(row.resolved.sha, resolved))
+            self._note_settings(row, resolved)
+            if tries := self.tries.pop(row.id, None):
+                row = replace(standing([*tries, row]), manifest=row.manifest)
+            self.statuses[row.status] += 1
             self._journal.append(entries.row(to_json(row, self._columns)))
+        return row
+
+    def append_try(self, row: OutputRow, resolved: Mapping[str, Any]) -> None:
+        """Record what came of a row that is asked again."""
+        self._note_settings(row, resolved)
+        self._journal.append(entries.tried(to_json(row, {})))
+        self.tries.setdefault(row.id, []).append(row)
+
+    def _note_settings(self, row: OutputRow, resolved: Mapping[str, Any]) -> None:
+        if row.resolved is not None and row.resolved.sha not in self._settings:
+            self._settings[row.resolved.sha] = resolved
+            self._journal.append(entries.settings(row.resolved.sha, resolved))
 
     def tick(self) -> None:
         """To be called often: brings rows to the disk within `sync_s`."""
@@ -133,11 +155,18 @@ class ShardWriter:
             entry = entries.read(payload)
             if entry.started is not None:
                 started.add(entry.started)
+            elif entry.tried is not None:
+                started.discard(entry.tried.id)
+                known = self.tries.setdefault(entry.tried.id, [])
+                if all(row.attempt != entry.tried.attempt for row in known):  # else a later journal's copy
+                    known.append(entry.tried)
+                    self._journal.append(payload)
             elif entry.settings is not None:
                 self._settings |= entry.settings
                 self._journal.append(payload)
             elif entry.row is not None and entry.row["id"] in self._missing:
                 self._missing.discard(entry.row["id"])
+                self.statuses[entry.row["status"]] += 1
                 self._journal.append(payload)
         if not was_given_back(self._run_dir, self.lease.shard, attempt):
             self.deaths.update(started & self._missing)

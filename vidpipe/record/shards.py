@@ -60,7 +60,11 @@ def read_shards(run_dir: RunDir) -> Shards:
 
 
 def add_shards(
-    run_dir: RunDir, shards: Sequence[Sequence[tuple[str, str]]], costs: Sequence[int], known: Shards
+    run_dir: RunDir,
+    shards: Sequence[Sequence[tuple[str, str]]],
+    costs: Sequence[int],
+    known: Shards,
+    predicted: Mapping[str, int] | None = None,
 ) -> None:
     """Store further shards, each a list of (id, hash); another process may be first with its own.
 
@@ -71,6 +75,7 @@ def add_shards(
         shards: None is empty.
         costs: Predicted cost of each.
         known: The plan so far.
+        predicted: Kept beside the plan, for comparison with what comes true.
     """
     generation = sum(1 for _ in _plan_marks(run_dir))
     first = max(known.ids, default=-1) + 1
@@ -84,8 +89,13 @@ def add_shards(
     with parquet_writer(path, SCHEMA, {}) as writer:
         writer.write_table(table)
     mark = {"plan": path.name, "rows": table.num_rows, "first": first, "costs": list(costs)}
-    if not set_mark(run_dir.plans / f"{generation:06d}", mark):
+    if not set_mark(run_dir.plans / f"{generation:06d}", mark | {"predicted": dict(predicted or {})}):
         path.unlink()
+
+
+def read_predictions(run_dir: RunDir) -> list[Mapping[str, int]]:
+    """What was predicted with each plan file; empty mappings for those of older versions."""
+    return [mark.get("predicted", {}) for mark in _plan_marks(run_dir)]
 
 
 def _plan_marks(run_dir: RunDir) -> Iterator[dict[str, Any]]:

@@ -62,16 +62,15 @@ def read_status(folder: Path) -> RunStatus:
     if run is None:
         raise RecipeError(f"{folder} is not a run directory (it has no run.json). Type the -o of a vidpipe run.")
     lease_s = run["lease_s"]
-    plan, done = read_plan(run_dir), done_marks(run_dir)
+    plan, done = read_plan(run_dir), run_dir.done_shards()
     statuses: Counter[str] = Counter()
-    for mark in done.values():
-        statuses.update(mark["statuses"])
+    for counts in statuses_by_shard(run_dir).values():
+        statuses.update(counts)
     now_s = server_now_s(run_dir.claims)
     holders: dict[tuple[str, int, str | None], list[tuple[int, float]]] = {}
     for shard, attempt in run_dir.latest_attempts().items():
         if shard in done:
             continue
-        statuses.update(_unfinished(run_dir, shard, attempt))
         holder = read_mark(run_dir.claim_file(shard, attempt))
         if holder and is_alive(run_dir, shard, attempt, now_s, lease_s):
             age_s = heartbeat_age_s(run_dir, shard, attempt, now_s)
@@ -92,6 +91,18 @@ def read_status(folder: Path) -> RunStatus:
         rows_per_s=rate,
         seconds_left=(plan.num_rows - statuses.total()) / rate if rate else None,
     )
+
+
+def statuses_by_shard(run_dir: RunDir) -> dict[int, Counter[str]]:
+    """Rows a status that each shard has recorded so far, by whichever process."""
+    done = run_dir.done_shards()
+    unfinished = {
+        shard: _unfinished(run_dir, shard, attempt)
+        for shard, attempt in run_dir.latest_attempts().items()
+        if shard not in done
+    }
+    # Marks last: a shard that is finished meanwhile has no journals any more.
+    return unfinished | {shard: Counter(mark["statuses"]) for shard, mark in done_marks(run_dir).items()}
 
 
 def _unfinished(run_dir: RunDir, shard: int, attempts: int) -> Counter[str]:

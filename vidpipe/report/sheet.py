@@ -50,13 +50,14 @@ def draw_sheet(heading: Sequence[str], tiles: Sequence[Tile]) -> Image.Image:
         pen.text((GAP, GAP + number * LINE), line, font=font, fill=INK)
     for number, tile in enumerate(tiles):
         x, y = GAP + number % columns * cell_w, top + number // columns * cell_h
-        sheet.paste(_thumbnail(tile, (THUMB_WIDTH, thumb_h)), (x, y))
+        sheet.paste(thumbnail(tile, (THUMB_WIDTH, thumb_h)), (x, y))
         for place, line in enumerate(tile.captions):
             pen.text((x, y + thumb_h + 2 + place * LINE), line, font=font, fill=INK if place == 0 else QUIET)
     return sheet
 
 
-def _thumbnail(tile: Tile, size_wh: tuple[int, int]) -> Image.Image:
+def thumbnail(tile: Tile, size_wh: tuple[int, int]) -> Image.Image:
+    """A tile's frame at the size (width, height), the cells that are dropped shaded."""
     picture = Image.fromarray(tile.pixels).resize(size_wh, Image.Resampling.BOX)
     if tile.kept is None:
         return picture
