@@ -42,7 +42,7 @@ def make_group() -> Iterator[Callable[..., EngineGroup]]:
 
 
 def row(name: str, clip: str) -> EngineInput:
-    return EngineInput(name, Generation(), 5, (name.encode(), np.full(1000, 7, np.uint8)), clip=clip)
+    return EngineInput(name, Generation(), 5, (name.encode(), [np.full((10, 10, 10), 7, np.uint8)]), clip=clip)
 
 
 def replies_of(group: EngineGroup, count: int) -> dict[str, Reply | Refusal]:
