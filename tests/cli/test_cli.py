@@ -117,6 +117,13 @@ def test_check_lists_every_fault(make_run: Make, tmp_path: Path) -> None:
     assert refused.returncode == 2 and "line 2" in refused.stdout
 
 
+def test_check_prints_a_hundred_faults(make_run: Make) -> None:
+    recipe = make_run([{"id": f"r{i}", "video": "a.mp4", "question": 1} for i in range(130)])
+    lines = vidpipe("check", recipe).stdout.splitlines()
+    assert len(lines) == 102 and lines[-2] == "... and 30 more; --json lists all" and "130 faults" in lines[-1]
+    assert len(json.loads(vidpipe("check", recipe, "--json").stdout)["faults"]) == 130
+
+
 def test_plan_tells_the_run_before_it_starts(make_run: Make, make_clip: Callable[..., Path], tmp_path: Path) -> None:
     rows = [{"id": f"r{i}", "video": "ab"[i % 2] + ".mp4", "question": "?"} for i in range(6)]
     rows += [

@@ -10,6 +10,9 @@ import typer
 
 from vidpipe.cli import exit_codes
 
+MOST_LISTED = 100
+"""Faults that are printed; all are in the JSON."""
+
 
 def check(
     target: Annotated[Path, typer.Argument(metavar="RECIPE|FOLDER|FILE", help="A recipe, a manifest, or clips.")],
@@ -17,7 +20,7 @@ def check(
     assignments: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As for run.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> None:
-    """List every fault of the recipe and the manifest with file and line.
+    """List every fault of the recipe and the manifest with file and line (100 of them; with --json all).
 
     Exit codes: 0 nothing is wrong with the recipe and the file as a whole (faulty rows cost
     themselves only); 2 the run would be refused.
@@ -34,7 +37,9 @@ def check(
         listed = [FaultDocument(kind=f.kind, line=f.line, id=f.id, message=f.message) for f in checked.faults]
         typer.echo(CheckDocument(rows=checked.rows, faults=listed).model_dump_json())
     else:
-        for fault in checked.faults:
+        for fault in checked.faults[:MOST_LISTED]:
             typer.echo(f"{named.manifest_path}: {fault.kind}: {fault.message}")
+        if (rest := len(checked.faults) - MOST_LISTED) > 0:
+            typer.echo(f"... and {rest} more; --json lists all")
         typer.echo(f"{checked.rows} rows, {len(checked.faults)} faults")
     sys.exit(exit_codes.WRONG_INPUT if checked.refused else exit_codes.DONE)
