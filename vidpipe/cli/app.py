@@ -18,6 +18,7 @@ from vidpipe import __version__
 from vidpipe.cli import exit_codes
 from vidpipe.cli.check import check
 from vidpipe.cli.compare import compare
+from vidpipe.cli.doctor import doctor
 from vidpipe.cli.frames import frames
 from vidpipe.cli.import_benchmark import import_benchmark
 from vidpipe.cli.merge import merge
@@ -84,7 +85,7 @@ def _fail(message: str, code: int) -> None:
     sys.exit(code)
 
 
-for _command in (run, check, plan, probe, frames, models, status, merge, score, compare, report):
+for _command in (run, check, plan, probe, frames, models, status, merge, score, compare, report, doctor):
     app.command()(_with_exit_codes(_command))
 app.command(name="import")(_with_exit_codes(import_benchmark))
 app.command(hidden=True)(_with_exit_codes(trace))  # for comparison with upstream, not for users

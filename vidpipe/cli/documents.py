@@ -266,9 +266,32 @@ class ModelsDocument(Document):
     """In alphabetical order of their names."""
 
 
+class FindingDocument(Document):
+    """One thing that was looked at."""
+
+    about: str
+    """What it is."""
+    level: Literal["ok", "warning", "error"]
+    """`error`: a run cannot work; `warning`: it may, or will be slow."""
+    found: str
+    """What is there."""
+    advice: str | None
+    """What to type or change; null where all is well."""
+
+
+class DoctorDocument(Document):
+    """`vidpipe doctor --json`."""
+
+    ready: bool
+    """Whether nothing stands in a run's way."""
+    findings: list[FindingDocument]
+    """In the order in which they were looked at."""
+
+
 DOCUMENTS: dict[str, type[Document]] = {
     "check": CheckDocument,
     "compare": CompareDocument,
+    "doctor": DoctorDocument,
     "frames": FramesDocument,
     "import": ImportDocument,
     "merge": MergeDocument,

@@ -8,6 +8,9 @@ from typing import Any
 
 from vidpipe.engine.interface import Demands
 
+TESTED = frozenset({"0.32.0", "0.33.0"})
+"""vLLM versions that vidpipe was tried with."""
+
 
 @dataclass(frozen=True)
 class Situation:
@@ -45,5 +48,5 @@ class Repair:
     """Make the change in this process. Called once a process."""
     active: Callable[[Any], bool]
     """Whether the change holds for a vLLM worker, whose model is loaded; asked in the worker's process."""
-    tested: frozenset[str] = frozenset({"0.32.0", "0.33.0"})
+    tested: frozenset[str] = TESTED
     """vLLM versions that it was tested with."""

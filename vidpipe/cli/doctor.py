@@ -1,0 +1,46 @@
+"""`vidpipe doctor`: is this machine ready, and if not, what to type."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vidpipe.cli import exit_codes
+
+
+def doctor(
+    recipe: Annotated[Path | None, typer.Argument(metavar="[RECIPE]", help="Also look at its checkpoint.")] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder of runs to look at.")] = Path("runs"),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
+) -> None:
+    """Look at Python, engine, GPU, decoders, shared memory and file system; with a recipe, at its checkpoint.
+
+    Exit codes: 0 nothing stands in a run's way (warnings may); 2 something does.
+    """
+    from vidpipe.cli.documents import DoctorDocument, FindingDocument
+    from vidpipe.doctor.checkpoint import checkpoint
+    from vidpipe.doctor.engine import engine
+    from vidpipe.doctor.machine import machine
+    from vidpipe.recipe.load import load_recipe
+
+    findings = [*machine(output), *engine()]
+    if recipe is not None:
+        loaded = load_recipe(recipe, [])
+        findings += checkpoint(loaded.recipe.model.path, loaded.folder)
+    failed = any(found.level == "error" for found in findings)
+    if as_json:
+        listed = [
+            FindingDocument(about=found.about, level=found.level, found=found.found, advice=found.advice)
+            for found in findings
+        ]
+        typer.echo(DoctorDocument(ready=not failed, findings=listed).model_dump_json())
+    else:
+        for found in findings:
+            typer.echo(f"{found.level:8} {found.about}: {found.found}")
+            if found.advice is not None:
+                typer.echo(f"{'':9}-> {found.advice}")
+        typer.echo("not ready" if failed else "ready")
+    sys.exit(exit_codes.WRONG_INPUT if failed else exit_codes.DONE)

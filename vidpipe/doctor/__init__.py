@@ -1,0 +1,1 @@
+"""Whether a machine can run vidpipe, and if not, what to type."""

