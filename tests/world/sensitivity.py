@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
-from tests.conftest import ROOT, TINY_MODEL
 from tests.world.faults import FAULTS
-from tests.world.rows import answers, engine, read_rows, share
+from tests.world.rows import answers, engine, options, read_rows, share
 
 GROUPS = {
     "all": (),
@@ -21,10 +17,7 @@ GROUPS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=Path, default=ROOT / "data" / "world", help="folder of clips with rows.jsonl")
-    parser.add_argument("--model", type=Path, default=TINY_MODEL)
-    given = parser.parse_args()
+    given = options(__doc__)
     lines = read_rows(given.rows)
     print(f"| fault ({len(lines)} rows) | {' | '.join(GROUPS)} |\n|---|{'---|' * len(GROUPS)}")
     with engine(given.model) as running:

@@ -29,7 +29,8 @@ def doctor(
     findings = [*machine(output), *engine()]
     if recipe is not None:
         loaded = load_recipe(recipe, [])
-        findings += checkpoint(loaded.recipe.model.path, loaded.folder)
+        loads_weights = loaded.recipe.engine.args.get("load_format") != "dummy"
+        findings += checkpoint(loaded.recipe.model.path, loaded.folder, weights=loads_weights)
     failed = any(found.level == "error" for found in findings)
     if as_json:
         listed = [

@@ -17,8 +17,8 @@ HEADER_BYTES = 8
 """Length of the header that a safetensors file begins with: uint64, little-endian."""
 
 
-def checkpoint(path: str, folder: Path) -> Iterator[Finding]:
-    """Look at what a recipe in `folder` calls `path`."""
+def checkpoint(path: str, folder: Path, *, weights: bool = True) -> Iterator[Finding]:
+    """Look at what a recipe in `folder` calls `path`; `weights`: whether the engine will load any."""
     try:
         found = read_checkpoint(path, folder)
         family = family_of(found.config, path)
@@ -33,13 +33,15 @@ def checkpoint(path: str, folder: Path) -> Iterator[Finding]:
         yield Finding("chat template", "error", str(error), advice)
     else:
         yield Finding("chat template", "ok", "tokenizer and template can be read")
-    if Path(found.location).is_dir():
+    if weights and Path(found.location).is_dir():
         yield _weights(Path(found.location))
 
 
 def _weights(folder: Path) -> Finding:
-    advice = f"copy or download the file again: huggingface-cli download NAME --local-dir {folder}"
+    advice = f"copy or download the file again: hf download NAME --local-dir {folder}"
     files = sorted(folder.glob("*.safetensors"))
+    if not files and any(folder.glob("*.bin")):
+        return Finding("weights", "warning", "*.bin, which are not looked into", "*.safetensors can be checked")
     if not files:
         return Finding("weights", "error", f"no *.safetensors in {folder}", advice)
     missing = _listed(folder) - {file.name for file in files}

@@ -26,25 +26,19 @@ def engine() -> Iterator[Finding]:
     if version.split("+")[0] in TESTED:
         yield Finding("engine", "ok", f"{name} {version}")
     else:
-        advice = f"pruning and encoder graphs were tried with {', '.join(sorted(TESTED))}: pip install '{name}==0.33.0'"
+        build = "cpu" if vllm_environment.is_cpu_build() else "cuda"
+        advice = f"it was tried with {' and '.join(sorted(TESTED))}: pip install --upgrade 'vidpipe[{build}]'"
         yield Finding("engine", "warning", f"{name} {version}, which vidpipe was not tried with", advice)
-    yield _torch()
-    yield _transformers()
+    yield _package("torch")
+    yield _package("transformers")
     yield _gpu(gpus, cuda_build=name == "vllm")
 
 
-def _torch() -> Finding:
-    version = version_of("torch")
+def _package(name: str) -> Finding:
+    version = version_of(name)
     if version is None:
-        return Finding("torch", "error", "not installed", "reinstall the engine: pip install 'vidpipe[cpu]' or [cuda]")
-    return Finding("torch", "ok", version)
-
-
-def _transformers() -> Finding:
-    version = version_of("transformers")
-    if version is None:
-        return Finding("transformers", "error", "not installed", "pip install transformers")
-    return Finding("transformers", "ok", version)
+        return Finding(name, "error", "not installed", "install the engine again: pip install 'vidpipe[cpu]' or [cuda]")
+    return Finding(name, "ok", version)
 
 
 def _gpu(gpus: list[str] | None, *, cuda_build: bool) -> Finding:
