@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from vidpipe.engine.retold import Teller
 from vidpipe.errors import CapabilityError, MediaError, RowError
+from vidpipe.job import host
 from vidpipe.job.budget import ByteBudget
 from vidpipe.job.calibrate import DecodeTime, decode_time
 from vidpipe.job.decoders import Decoders, default_workers
@@ -208,7 +208,7 @@ def _advice(found: Forecast, answer_tokens: int, advice: Mapping[str, str]) -> l
     lines = context_advice(prompts, answer_tokens, found.context)
     lines += missing_advice({kind: group.rows for kind, group in found.unreadable.items()}, advice)
     if found.decode is not None and found.engine is not None:
-        lines += decode_advice(found.decode.core_s, found.engine.seconds, os.cpu_count() or 1)
+        lines += decode_advice(found.decode.core_s, found.engine.seconds, host.cores())
     return lines
 
 

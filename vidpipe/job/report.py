@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
@@ -20,6 +19,7 @@ from vidpipe import __version__
 from vidpipe.benchmarks.load_parquet import read_results
 from vidpipe.engine.retold import Teller
 from vidpipe.errors import CapabilityError, ManifestError, MediaError, RecipeError
+from vidpipe.job import host
 from vidpipe.job.media_again import MediumAgain, show_again
 from vidpipe.job.past import Past, reopen
 from vidpipe.job.report_facts import compared, distributions, facts, failures, headline, processes, speed
@@ -222,7 +222,7 @@ def _media(
     """Each clip with its media decoded again, or why it has none, in order."""
     if past.named is None or not order:
         return
-    workers = max(1, (os.cpu_count() or 1) // 2)
+    workers = max(1, host.cores() // 2)
     ahead = 2 * workers
     with ClipPool(workers) as pool:
         jobs: list[Future[list[MediumAgain]] | None] = []
