@@ -169,7 +169,7 @@ def row_of(name: str, path: Path, records: list[dict[str, Any]]) -> tuple[dict[s
 
 def test_videomme(tmp_path: Path) -> None:
     names = ("question_id", "videoID", "question", "answer", "duration", "domain", "sub_category", "task_type", "url")
-    record = {**{name: name for name in names}, "options": ["A. Red.", "B. Blue."]}
+    record = {**{name: name for name in names}, "options": ["A. Red.", "B. Blue."], "answer": "B"}
     row, text = row_of("videomme", tmp_path / "test.json", [record])
     assert (row["video"], row["clip_id"], row["meta"]) == ("data/videoID.mp4", "videoID", {"url": "url"})
     assert row["categories"]["duration"] == "duration" and row["question_type"] == "task_type"

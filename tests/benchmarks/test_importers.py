@@ -376,11 +376,12 @@ def test_what_is_imported_can_run_and_be_scored(tmp_path: Path, name: str) -> No
     source.write_text(json.dumps([RECORDS[name]]))
     for command in (
         ["import", name, "--src", source, "--media-root", tmp_path, "-o", tmp_path / "out"],
-        ["check", tmp_path / "out" / "recipe.yaml", "--set", f"model.path={TINY_MODEL}"],
+        ["check", tmp_path / "out" / "recipe.yaml", "--set", f"model.path={TINY_MODEL}", "--json"],
     ):
         result = CliRunner().invoke(app, list(map(str, command)))
         assert result.exit_code == 0, result.output
-    assert "1 rows, 0 faults" in result.stdout, result.stdout
+    checked = json.loads(result.stdout)
+    assert checked["rows"] == 1 and [fault["kind"] for fault in checked["faults"]] == ["not_found"], "the video alone"
     row = json.loads((tmp_path / "out" / "rows.jsonl").read_text())
     (tmp_path / "replies.jsonl").write_text(json.dumps({**row, "text": "A"}) + "\n")
     profile = yaml.safe_load((tmp_path / "out" / "recipe.yaml").read_text())["scorer"]

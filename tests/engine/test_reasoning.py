@@ -36,6 +36,7 @@ def test_check_warns_on_standard_error(tmp_path: Path) -> None:
     for name in ("chat_template.json", "tokenizer_config.json", "chat_template.jinja"):
         (tmp_path / "model" / name).unlink(missing_ok=True)
     (tmp_path / "model" / "chat_template.jinja").write_text(THINKS)
+    (tmp_path / "a.mp4").write_bytes(b"not looked into")
     (tmp_path / "rows.jsonl").write_text('{"id": "a", "video": "a.mp4", "question": "?"}\n')
     settings = ("--set", f"model.path={tmp_path / 'model'}", "--set", "generation.max_tokens=16")
     result = vidpipe("check", tmp_path / "rows.jsonl", *settings, "--json")

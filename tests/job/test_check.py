@@ -45,3 +45,36 @@ def test_rows_whose_texts_alone_are_too_long_are_named(make_run: Callable[..., P
     ]
     counted = re.findall(r"have (\d+) tokens, and the context has 256", " ".join(fault.message for fault in faults))
     assert counted == ["25000", "1500"], "the toy's tokenizer has a token a character"
+
+
+def test_files_that_are_not_there_are_named_without_opening_any(make_run: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "empty.mp4").touch()
+    (tmp_path / "noise.mp4").write_bytes(b"no video, which vidpipe plan finds out")
+    (tmp_path / "bare").mkdir()
+    media: dict[str, dict[str, object]] = {
+        "missing": {"video": "nowhere.mp4"},
+        "again": {"video": "nowhere.mp4"},
+        "empty": {"video": "empty.mp4"},
+        "folder": {"video": "bare"},
+        "no pictures": {"frames": "bare", "frames_fps": 2},
+        "picture gone": {"frames": ["1.png", "2.png"], "frames_fps": 2},
+        "subtitles": {"video": "noise.mp4", "subtitles": "words.srt"},
+        "link": {"video": "../outside.mp4"},
+        "there": {"video": "noise.mp4"},
+        "cut": {"video": "noise.mp4", "clip_end": 4.0},
+    }
+    rows = [{"id": name, "question": "?", **columns} for name, columns in media.items()]
+    recipe = make_run(rows, media_root=".")
+    faults = check_rows(read_named(load_recipe(recipe, []))).faults
+    assert [(fault.id, fault.kind) for fault in faults] == [
+        ("missing", "not_found"),
+        ("again", "not_found"),
+        ("empty", "empty_file"),
+        ("folder", "not_a_file"),
+        ("no pictures", "not_media"),
+        ("picture gone", "not_found"),
+        ("subtitles", "not_found"),
+        ("link", "outside_root"),
+    ]
+    assert faults[1].line == 2 and faults[1].message.startswith("line 2, row 'again': ")
+    assert "nowhere.mp4: no such file; check `video` and `media_root`" in faults[1].message

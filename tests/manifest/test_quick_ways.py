@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from vidpipe.manifest import jsonl, rows
 from vidpipe.manifest.row import BadRow, Record, Row
 
-COMMON = ("id", "video", "question", "prompt", "options", "clip_id", "group_id", "answer")
+COMMON = ("id", "video", "question", "prompt", "options", "clip_id", "group_id", "answer", "answer_type")
 OTHERS = (*sorted(rows.RARE_COLUMNS | rows.WINDOW_COLUMNS), "sampling", "sampling.fps", "generation.seed", "meta")
 TEXTS = st.sampled_from(["a", "", "é", "\ud800", "3", "nan"])
 VALUES = st.recursive(
@@ -36,6 +36,7 @@ def without_quick_way(monkeypatch: pytest.MonkeyPatch, values: dict[str, Any], h
 @example({"id": "a", "video": "b", "clip_start": 2, "end": "3.5", "clip_id": "", "group_id": "g"}, True)
 @example({"id": "a", "video": "b", "question": "?", "sampling.fps": 1, "generation": {"seed": 2}}, False)
 @example({"id": "a", "video": "b", "question": 0}, True)
+@example({"id": "a", "video": "b", "question": "?", "options": ["x"], "answer": "B", "answer_type": "choice"}, True)
 def test_simple_rows_are_what_the_whole_check_makes_of_them(values: dict[str, Any], has_prompt: bool) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         slow = without_quick_way(monkeypatch, values, has_prompt)

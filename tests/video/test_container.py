@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import threading
 from pathlib import Path
 
+import av
 import pytest
 
 from tests.video.clips import write_blocks
@@ -60,6 +62,35 @@ def test_ffmpeg_opens_no_protocol_of_its_own(prefix: str, tmp_path: Path) -> Non
         assert kind_of(prefix.format(port=server.getsockname()[1], file=clip)) == "not_found"
         listener.join()
     assert came == [False]
+
+
+def pointing_at(data: bytes, target: Path) -> bytes:
+    """The QuickTime file `data` (its index at the end), whose frames are said to lie in the file `target`."""
+    name = target.name.encode()
+    path = os.fsencode(target)
+    alias = bytes(10) + b"\1/".ljust(28, b"\0") + bytes(12) + bytes([len(name)]) + name.ljust(63, b"\0")
+    alias += bytes(16) + struct.pack(">HH", 1, 1) + bytes(16)
+    alias += struct.pack(">HH", 2, len(path)) + path + bytes(len(path) % 2) + struct.pack(">hH", -1, 0)
+    entry = b"alis" + bytes(4) + alias
+    box = b"dref" + bytes(4) + struct.pack(">II", 1, 4 + len(entry)) + entry
+    box = struct.pack(">I", 4 + len(box)) + box
+    at = data.rfind(b"dref") - 4
+    (old,) = struct.unpack_from(">I", data, at)
+    found = bytearray(data[:at] + box + data[at + old :])
+    for outer in (b"moov", b"trak", b"mdia", b"minf", b"dinf"):
+        place = data.rfind(outer) - 4
+        (size,) = struct.unpack_from(">I", data, place)
+        struct.pack_into(">I", found, place, size + len(box) - old)
+    return bytes(found)
+
+
+def test_frames_that_are_said_to_lie_in_another_file_are_not_fetched_there(tmp_path: Path) -> None:
+    target = write_blocks(tmp_path / "target.mov", numbers=range(3))
+    clip = tmp_path / "clip.mov"
+    clip.write_bytes(pointing_at(target.read_bytes(), target))
+    with av.open(str(clip), options={"enable_drefs": "1", "use_absolute_path": "1"}) as container:
+        assert len(list(container.decode(video=0))) == 3, "FFmpeg would go there if it were told to"
+    assert kind_of(clip) == "truncated"
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from vidpipe.benchmarks.multiple_choice import LETTERS, right_letter
+from vidpipe.benchmarks.multiple_choice import right_letter
 from vidpipe.benchmarks.profile import Profile, Question, Scored
+from vidpipe.manifest.answers import LETTERS
 
 LMMS = "EvolvingLMMs-Lab/lmms-eval @75571cf, lmms_eval/tasks"
 

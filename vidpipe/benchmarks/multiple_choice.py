@@ -22,9 +22,9 @@ from vidpipe.benchmarks.choices import (
     standalone_letter,
 )
 from vidpipe.benchmarks.profile import Profile, Question, Scored
+from vidpipe.manifest.answers import LETTERS
 
 LMMS, OV2 = "EvolvingLMMs-Lab/lmms-eval @75571cf", "EvolvingLMMs-Lab/lmms-eval @3997a60"
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def right_letter(question: Question) -> str:

@@ -6,11 +6,23 @@ import gc
 from dataclasses import dataclass
 
 from vidpipe.engine.text_tokens import TextTokens
+from vidpipe.errors import MediaKind
 from vidpipe.job.forecast import context_of
+from vidpipe.job.media_present import MediaPresence
 from vidpipe.job.prospect import Named
-from vidpipe.manifest.row import BadRow, Fault
+from vidpipe.manifest.row import BadRow, Fault, FaultKind
 from vidpipe.manifest.scan import Manifest
 from vidpipe.plan.clips import RowResolver
+
+
+@dataclass(frozen=True)
+class Found:
+    """Something wrong with the manifest, or with a file that a row of it names."""
+
+    kind: FaultKind | MediaKind
+    message: str
+    line: int | None
+    id: str | None
 
 
 @dataclass(frozen=True)
@@ -18,7 +30,7 @@ class Checked:
     """What a manifest is worth."""
 
     rows: int
-    faults: list[Fault]
+    faults: list[Found]
     """In file order: of the file if it is refused, else of its rows."""
     refused: bool
 
@@ -33,22 +45,32 @@ def check_rows(named: Named) -> Checked:
     context = context_of(recipe.engine.args, named.checkpoint.config)
     texts = TextTokens(named.checkpoint.location)
     resolver = RowResolver(recipe, named.family, named.checkpoint.processor(named.family))
+    presence = MediaPresence(named.reader)
     manifest = Manifest()
-    faults: list[Fault] = []
+    faults: list[Found] = []
     was_on = gc.isenabled()
     gc.disable()  # nothing here makes cycles, and looking for them takes a fifth of the time
     try:
         for row in named.rows(manifest):
             found = resolver.resolve(row)
             if isinstance(found, BadRow):
-                faults.append(found.fault)
+                faults.append(_found(found.fault))
+                continue
+            line, row_id = found.row.line, found.row.id
+            if (missing := presence.fault(found.row)) is not None:
+                faults.append(Found(missing.kind, f"line {line}, row {row_id!r}: {missing}", line, row_id))
             elif context is not None and (tokens := texts.at_least(found.messages, context - 1)) >= context:
                 message = (
-                    f"line {found.row.line}, row {row.id!r}: its texts alone have {tokens} tokens, and the context has "
+                    f"line {line}, row {row_id!r}: its texts alone have {tokens} tokens, and the context has "
                     f"{context}. Shorten them, or raise engine.args.max_model_len."
                 )
-                faults.append(Fault("prompt_too_long", message, found.row.line, row.id))
+                faults.append(Found("prompt_too_long", message, line, row_id))
     finally:
         if was_on:
             gc.enable()
-    return Checked(manifest.count, manifest.faults if manifest.refused else faults, manifest.refused)
+    refusing = list(map(_found, manifest.faults))
+    return Checked(manifest.count, refusing if manifest.refused else faults, manifest.refused)
+
+
+def _found(fault: Fault) -> Found:
+    return Found(fault.kind, fault.message, fault.line, fault.id)

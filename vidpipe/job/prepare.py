@@ -276,8 +276,17 @@ class ClipReader:
             MediaError: there is none, or it may not be read.
         """
         media = self.recipe.media
-        path = media_path(name, self.media_root, allow_outside=self.allow_outside_root, schemes=media.schemes)
-        return Sources(frozenset(media.schemes), default_index().parent / "media", media.cache_bytes).local(path)
+        folder = default_index().parent / "media"
+        return Sources(frozenset(media.schemes), folder, media.cache_bytes).local(self.path(name))
+
+    def path(self, name: str) -> str:
+        """Where the file or folder that the manifest calls `name` should be; a URL that the recipe allows as it is.
+
+        Raises:
+            MediaError: it may not be read.
+        """
+        schemes = self.recipe.media.schemes
+        return media_path(name, self.media_root, allow_outside=self.allow_outside_root, schemes=schemes)
 
     def _local(self, name: str) -> str:
         return media_path(name, self.media_root, allow_outside=self.allow_outside_root)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from vidpipe.errors import RowError
+from vidpipe.manifest.answers import refuse_unfit_answer
 from vidpipe.manifest.cells import clean_text, number, text, texts, whole_number, word
 from vidpipe.manifest.chat import chat_of
 from vidpipe.manifest.media import first_window, media_of
@@ -86,6 +87,8 @@ def _simple_row(record: Record, index: int, recipe_has_prompt: bool) -> Row | No
         window = first_window(values) if has_window else (None, None)
         sampling = _settings(values, "sampling") if has_settings else {}
         generation = _settings(values, "generation") if has_settings else {}
+        if listed:
+            refuse_unfit_answer(listed, values.get("answer"), values.get("answer_type"))
     except RowError:
         return None
     return Row(
@@ -149,6 +152,8 @@ def _row(record: Record, index: int, row_id: str, recipe_has_prompt: bool) -> Ro
     subtitles = texts(values, "subtitles")
     if subtitles and sum(medium.modality == "video" for medium in media) != 1:
         raise RowError("bad_value", "subtitles belong to one video; the row has none, or several.")
+    options = _options(values.get("options"))
+    refuse_unfit_answer(options, values.get("answer"), values.get("answer_type"))
     return Row(
         index=index,
         line=record.line,
@@ -156,7 +161,7 @@ def _row(record: Record, index: int, row_id: str, recipe_has_prompt: bool) -> Ro
         media=media,
         text=prompt,
         question=question,
-        options=_options(values.get("options")),
+        options=options,
         option_style=word(values, "option_style", OPTION_STYLES),  # type: ignore[arg-type]
         system=text(values, "system"),
         prefill=text(values, "prefill") or None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Literal
@@ -12,13 +11,11 @@ from jinja2 import Template, nodes
 from jinja2.meta import find_undeclared_variables
 
 from vidpipe.errors import CapabilityError, RecipeError, RowError
+from vidpipe.manifest.answers import LETTERS, letter_of
 from vidpipe.manifest.row import Row
 from vidpipe.plan.bounded_templates import BoundedEnvironment, render
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 OptionStyle = Literal["as_is", "dot", "paren", "auto"]
-_LETTERED = re.compile(r"\s*\(?([A-Z])[.):]")
-
 
 _ENVIRONMENT = BoundedEnvironment()
 
@@ -129,11 +126,7 @@ def lettered(options: Sequence[str], style: OptionStyle) -> list[str]:
 
 def _bring_letters(options: Sequence[str]) -> bool:
     """Whether all options begin with their letters, in order."""
-    for letter, option in zip(LETTERS, options, strict=False):
-        match = _LETTERED.match(option)
-        if match is None or match.group(1) != letter:
-            return False
-    return len(options) <= len(LETTERS)
+    return len(options) <= len(LETTERS) and [letter_of(option) for option in options] == list(LETTERS[: len(options)])
 
 
 def messages_for(row: Row, template: PromptTemplate, system: str | None) -> tuple[dict[str, Any], ...]:
