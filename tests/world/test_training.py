@@ -20,7 +20,7 @@ from tests.world.scene import COLOURS, SHAPES, VELOCITY, World, draw_scene
 from tests.world.training import network, store, train
 from tests.world.training.batch import Batch, Shape, make_batch
 from tests.world.training.feed import Given, tensors
-from tests.world.training.labels import CELL, IGNORED, labels
+from tests.world.training.labels import CELL, IGNORED, RADII, Heads, labels
 from tests.world.training.network import Network, config, new_model, patches
 from tests.world.training.optimise import Optimiser, orthogonal
 from tests.world.training.pruned import kept, same_pruning
@@ -34,12 +34,12 @@ from vidpipe.pruning.vidcom2 import vidcom2_mask
 
 @pytest.fixture(scope="module")
 def words() -> Vocabulary:
+    torchvision_on_cpu.install()
     return Vocabulary()
 
 
 @pytest.fixture(scope="module")
 def model(words: Vocabulary) -> Any:
-    torchvision_on_cpu.install()
     torch.manual_seed(3)
     return new_model(words).eval()
 
@@ -105,13 +105,15 @@ def test_every_kind_is_asked_and_no_answer_is_cut(words: Vocabulary) -> None:
 
 def test_a_training_goes_on_from_its_folder(tmp_path: Path) -> None:
     model, again = (torch.nn.Sequential(torch.nn.Linear(24, 16), torch.nn.Linear(16, 16, bias=False)) for _ in range(2))
+    heads, others = Heads(1, 8), Heads(1, 8)
     first, second = (Optimiser(one.named_parameters(), 0.1, 0.1) for one in (model, again))
     model(torch.ones(1, 24)).sum().backward()
     first.step(1.0)
-    store.save([tmp_path], model, first, 12.5, 7)
-    store.load(tmp_path, again, second)
+    store.save([tmp_path], model, heads, first, 12.5, 7)
+    store.load(tmp_path, again, others, second)
     assert store.progress(tmp_path) == (12.5, 7)
     assert torch.equal(again[0].weight, model[0].weight.bfloat16().float())
+    assert torch.equal(others.linears[0].weight, heads.linears[0].weight.bfloat16().float())
     kept, found = first.moments(), second.moments()
     assert set(found) == {"0.weight.exp_avg", "1.weight.exp_avg", "0.bias.exp_avg", "0.bias.exp_avg_sq"}
     assert all(torch.equal(found[name], kept[name].bfloat16().float()) for name in kept)
@@ -141,7 +143,7 @@ def test_labels_say_what_is_under_each_token(seed: int) -> None:
     lit = (paint(what, scene.width, scene.height)[0].amax(1) > 60).float()
     cells = torch.nn.functional.avg_pool2d(lit, CELL).unflatten(0, (-1, 2)).mean(1).flatten(1)
     for pair, cell in ((pair, cell) for pair in range(pairs) for cell in range(cells.shape[1])):
-        colour, shape, motion, news = found[:, pair, cell].tolist()
+        colour, shape, size, motion, news = found[:, pair, cell].tolist()
         share = cells[pair, cell].item()
         assert (colour > 0) or (share < 0.06 and (colour == IGNORED or share < 0.03))
         if colour > 0:
@@ -149,6 +151,7 @@ def test_labels_say_what_is_under_each_token(seed: int) -> None:
             name = f"{list(COLOURS)[colour - 1]} {SHAPES[shape - 1]}"
             (thing,) = (thing for thing in scene.things if thing.name == name)
             assert list(VELOCITY)[motion - 1] == thing.direction
+            assert size - 1 == sum(thing.radius > edge for edge in RADII)
             assert news == (1 if view.pairs_with(thing)[0] == pair else 2)
             x, y = (cell % (scene.width // CELL) + 0.5) * CELL, (cell // (scene.width // CELL) + 0.5) * CELL
             places = [thing.place(time_s) for time_s in view.times_s[2 * pair : 2 * pair + 2] if thing.there(time_s)]
@@ -159,6 +162,7 @@ def test_a_few_clips_are_learnt_by_heart_and_heads_are_not_exported(
     words: Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(network, "config", _little)
+    monkeypatch.setattr("tests.world.training.batch.ROOM", 80)
     shape = Shape(96, 96, (2, 2), 6)
     batch = make_batch(shape, False, 2, words, random.Random(1), plain=True)
     fixed = Given(
@@ -168,17 +172,17 @@ def test_a_few_clips_are_learnt_by_heart_and_heads_are_not_exported(
     little = new_model(words)
     asked = argparse.Namespace(rate=5e-3, matrix_rate=1e-2, heads=1.0, eager=True)
     trainer = Trainer(little, torch.device("cpu"), asked)
+    trainer.network = Network(little, torch.bfloat16, compiled=False)  # as on a GPU
     monkeypatch.setattr(train, "WARM_STEPS", 10)
-    for _ in range(60):
+    for _ in range(45):
         trainer.step(fixed, 0.1)
     trainer.forget()
     for _ in range(5):
         trainer.step(fixed, 0.5)
     told = trainer.told()
     assert told["train"]["all"] >= 0.9 and told["heads"]["encoder"]["colour"] >= 0.9, told
-    store.save([tmp_path], little, trainer.optimiser, 1.0, trainer.steps)
+    store.save([tmp_path], little, trainer.heads, trainer.optimiser, 1.0, trainer.steps)
     assert set(store.read(tmp_path, "weights")[0]) == {name for name, _ in little.named_parameters()}
-    assert any(name.startswith("heads.") for name in store.read(tmp_path, "moments")[0])
 
 
 def _little(words: Vocabulary) -> Any:

@@ -22,7 +22,15 @@ STRIDE = 4
 COVERED, BARE = 0.03, 0.005
 """Share of a cell (mean of the pair's frames) from which it shows a thing, and below which it shows none."""
 IGNORED = -100
-QUALITIES = {"colour": 1 + len(COLOURS), "shape": 1 + len(SHAPES), "motion": 1 + len(VELOCITY), "news": 3}
+RADII = (12.0, 15.0, 18.0, 21.0)
+"""Pixels between classes of size."""
+QUALITIES = {
+    "colour": 1 + len(COLOURS),
+    "shape": 1 + len(SHAPES),
+    "size": 2 + len(RADII),
+    "motion": 1 + len(VELOCITY),
+    "news": 3,
+}
 """What is said of a token -> number of classes; class 0 is background, of `news` 1 the first pair with the thing."""
 BACKGROUND = 0.15
 """Weight of a background token; most tokens are."""
@@ -54,7 +62,8 @@ def labels(what: Strokes, width: int, height: int, pairs: Tensor) -> Tensor:
     x_way, y_way = what.things[:, :, 2].sign(), what.things[:, :, 3].sign()
     ways = torch.stack([(x_way == x) & (y_way == y) for x, y in VELOCITY.values()]).long().argmax(0)
     news = torch.where(first[:, :, None] == steps, 1, 2)
-    named = torch.stack([what.things[:, :, 11].long() + 1, what.things[:, :, 7].long() + 1, ways + 1])
+    size = torch.bucketize(what.things[:, :, 6], torch.tensor(RADII, dtype=torch.float64, device=share.device))
+    named = torch.stack([what.things[:, :, 11].long(), what.things[:, :, 7].long(), size, ways]) + 1
     clip = torch.arange(len(which), device=which.device).view(-1, 1, 1)
     found = torch.cat([named[:, clip, which], news[clip, which, steps[:, None]][None]])
     found = torch.where(most >= COVERED, found, torch.where(most < BARE, 0, IGNORED))

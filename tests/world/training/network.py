@@ -168,9 +168,11 @@ class Network:
 
     def hand_over(self) -> None:
         """Give the gradients to the model's own parameters."""
-        for weight, own in zip(self._whole, self.weights.values(), strict=True):
-            if weight is not own:
-                weight.grad, own.grad = (None if own.grad is None else own.grad.float()), None
+        if self._whole[0].dtype != self.dtype:
+            gradients = [torch.empty_like(weight) for weight in self._whole]
+            torch._foreach_copy_(gradients, [own.grad for own in self.weights.values()])
+            for weight, own, gradient in zip(self._whole, self.weights.values(), gradients, strict=True):
+                weight.grad, own.grad = gradient, None
 
     def refresh(self) -> None:
         """Take the model's parameters as they are now."""

@@ -11,14 +11,22 @@ from torch import Tensor
 
 from tests.world.training.optimise import Optimiser
 
+HEADS = "heads."
+"""What the names of their parameters begin with."""
 SHARDS = 3
 """Files each for weights and moments; 9.5 million parameters give 40 MB in all, 7 MB at most a file."""
 
 
-def save(folders: Iterable[Path], model: Any, optimiser: Optimiser, trained_s: float, steps: int) -> None:
-    """Write `weights-N.safetensors` and `moments-N.safetensors`, each file whole or not at all."""
+def save(
+    folders: Iterable[Path], model: Any, heads: torch.nn.Module, optimiser: Optimiser, trained_s: float, steps: int
+) -> None:
+    """Write `weights-N.safetensors` and `moments-N.safetensors`, each file whole or not at all.
+
+    The heads stand among the moments: they too are for training alone.
+    """
     weights = {name: value.detach().bfloat16().cpu().contiguous() for name, value in model.named_parameters()}
-    moments = {name: value.detach().bfloat16().cpu().contiguous() for name, value in optimiser.moments().items()}
+    kept = {**optimiser.moments(), **{f"{HEADS}{name}": value for name, value in heads.named_parameters()}}
+    moments = {name: value.detach().bfloat16().cpu().contiguous() for name, value in kept.items()}
     about = {"trained_s": str(trained_s), "steps": str(steps)}
     for folder in folders:
         _write(folder, "weights", weights, about)
@@ -56,11 +64,15 @@ def progress(folder: Path) -> tuple[float, int]:
     return float(about.get("trained_s", 0)), int(about.get("steps", 0))
 
 
-def load(folder: Path, model: Any, optimiser: Optimiser) -> None:
-    """Put weights and moments back, as far as the folder has them."""
+def load(folder: Path, model: Any, heads: torch.nn.Module, optimiser: Optimiser) -> None:
+    """Put everything back, as far as the folder has it."""
     weights, about = read(folder, "weights")
+    moments, _ = read(folder, "moments")
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if weights:
                 parameter.copy_(weights[name])
-    optimiser.remember(read(folder, "moments")[0], int(about.get("steps", 0)))
+        for name, parameter in heads.named_parameters():
+            if moments:
+                parameter.copy_(moments[f"{HEADS}{name}"])
+    optimiser.remember(moments, int(about.get("steps", 0)))

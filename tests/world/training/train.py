@@ -106,7 +106,10 @@ class Trainer:
         text = model.config.text_config
         self.layers = (1, text.num_hidden_layers // 2)
         self.heads = Heads(1 + len(self.layers), text.hidden_size).to(device)
-        named = [*model.named_parameters(), *((f"heads.{name}", one) for name, one in self.heads.named_parameters())]
+        named = [
+            *model.named_parameters(),
+            *((f"{store.HEADS}{name}", one) for name, one in self.heads.named_parameters()),
+        ]
         self.optimiser = Optimiser(named, asked.rate, asked.matrix_rate)
         self.steps = 0
         self.forget()
@@ -206,7 +209,7 @@ def main() -> None:
         torchvision_on_cpu.install()
     model = new_model(Vocabulary())
     trainer = Trainer(model.to(device), device, asked)
-    store.load(asked.out[0], model, trainer.optimiser)
+    store.load(asked.out[0], model, trainer.heads, trainer.optimiser)
     trainer.network.refresh()
     trainer.steps = trainer.since = done
     log(
@@ -249,9 +252,9 @@ def main() -> None:
             log(step=trainer.steps, test=trainer.judge(tests[:6], ARMS))
             judged = now
         if now - saved >= SAVE_S:
-            store.save(asked.out, model, trainer.optimiser, trained_s + now - start, trainer.steps)
+            store.save(asked.out, model, trainer.heads, trainer.optimiser, trained_s + now - start, trainer.steps)
             saved = now
-    store.save(asked.out, model, trainer.optimiser, trained_s + time.monotonic() - start, trainer.steps)
+    store.save(asked.out, model, trainer.heads, trainer.optimiser, trained_s + time.monotonic() - start, trainer.steps)
     if feed is not None:
         feed.stop()
     with torch.no_grad():
