@@ -30,7 +30,7 @@ def orthogonal(stack: Tensor) -> Tensor:
     x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
     for _ in range(5):
         squared = x @ x.mT
-        x = a * x + (b * squared + c * squared @ squared) @ x
+        x = torch.baddbmm(x, torch.baddbmm(squared, squared, squared, beta=b, alpha=c), x, beta=a)
     return x.mT if tall else x
 
 
