@@ -16,8 +16,8 @@ from tests.world.view import View
 MOST_THINGS = 4
 BORDER_PIXELS = 4
 BORDER_LEVEL = 240.0
-INNER = 0.45
-"""Radius of a star's inner corners over that of its points."""
+INNER = 0.44
+"""Radius of a ring's hole over its own."""
 
 
 @dataclass(frozen=True)
@@ -122,17 +122,11 @@ def distance(x: Tensor, y: Tensor, radius: Tensor, kind: Tensor) -> Tensor:
     triangle = torch.maximum(y - 0.8 * radius, 0.88 * width - 0.48 * (y + radius))
     arm = 0.36 * radius
     cross = torch.minimum(torch.maximum(width - radius, height - arm), torch.maximum(width - arm, height - radius))
-    # A fifth of a star, folded: the side from its point to an inner corner.
-    fifth = 2 * math.pi / 5
-    turned = torch.remainder(torch.atan2(x, -y) + fifth / 2, fifth) - fifth / 2
-    side_x, side_y = INNER * math.cos(fifth / 2) - 1, INNER * math.sin(fifth / 2)
-    long = math.hypot(side_x, side_y)
-    along, beside = length * torch.cos(turned), length * torch.sin(turned.abs())
-    star = ((along - radius) * side_y - beside * side_x) / long
+    ring = (length - (1 + INNER) / 2 * radius).abs() - (1 - INNER) / 2 * radius
     return torch.where(
         kind == 0,
         circle,
-        torch.where(kind == 1, square, torch.where(kind == 2, triangle, torch.where(kind == 3, cross, star))),
+        torch.where(kind == 1, square, torch.where(kind == 2, triangle, torch.where(kind == 3, cross, ring))),
     )
 
 

@@ -18,7 +18,7 @@ COLOURS = {
     "purple": (180, 60, 200),
     "white": (242, 242, 242),
 }
-SHAPES = ("circle", "square", "triangle", "cross", "star")
+SHAPES = ("circle", "square", "triangle", "cross", "ring")
 VELOCITY = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1), "nowhere": (0, 0)}
 """Direction -> unit step along x (to the right) and y (downward)."""
 WAYS = {True: ("left", "right", "nowhere"), False: ("up", "down", "nowhere")}

@@ -100,6 +100,7 @@ def check(question: Question) -> None:
         assert question.answer in LETTERS[: len(listed)] and len(set(listed)) == len(listed)
 
 
+@settings(deadline=None)
 @given(seeds)
 def test_questions_are_whole(seed: int) -> None:
     rng = random.Random(seed)

@@ -26,7 +26,7 @@ from tests.world.training.vocabulary import Vocabulary
 WAITING = 3
 """Batches a worker keeps ready, and the device's thread too."""
 ARRAYS = ("ids", "positions", "part", "vision", "pairs", "places", "targets", "owner", "kinds")
-HARD_AT = 0.1
+HARD_AT = 0.15
 """Share of the training up to which fewer and fewer batches are simple: short clips, two things, plain questions."""
 PRUNED_FROM, PRUNED_ALL, MOST_PRUNED = 0.3, 0.5, 0.4
 """Shares of the training between which the share of pruned clips grows from nothing to the last number."""

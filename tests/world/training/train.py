@@ -14,7 +14,7 @@ import random
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from itertools import cycle
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ from tests.world.training.pruned import same_pruning
 from tests.world.training.vocabulary import Vocabulary
 
 WARM_STEPS = 300
+REHEARSED = 6
+"""Batches, of as many shapes, that are compiled for before the clock starts."""
 LOG_S, SAVE_S, JUDGE_S = 10.0, 60.0, 60.0
 HEADS_UNTIL = 0.6
 """Share of the training at which the weight of the heads' loss, falling evenly, is 0."""
@@ -125,8 +127,22 @@ class Trainer:
             clip = pictures.paint(given.what, given.width, given.height)
             return patches(pictures.compress(clip, given.step) if given.compressed else clip)
 
+    def rehearse(self, given: Given) -> None:
+        """Compile what a step needs, and learn nothing."""
+        self._gradients(given, 0.0)
+        for parameter in (*self.model.parameters(), *self.heads.parameters()):
+            parameter.grad = None
+        self.forget()
+
     def step(self, given: Given, progress: float) -> None:
         """Learn from one batch, `progress` (0 to 1) being the share of the training that is over."""
+        self._gradients(given, progress)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimiser.step(rate_at(progress, self.steps))
+        self.network.refresh()
+        self.steps += 1
+
+    def _gradients(self, given: Given, progress: float) -> None:
         weight = self.heads_weight * max(0.0, 1 - progress / HEADS_UNTIL)
         layers = self.layers if weight else ()
         logits, states = self.network.listen(self.pixels(given), given.arrays, given.pruning, layers)
@@ -138,13 +154,9 @@ class Trainer:
             self.heard += right
         (loss + weight * said).backward()
         self.network.hand_over()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimiser.step(rate_at(progress, self.steps))
-        self.network.refresh()
         with torch.no_grad():
             self.tally.add(logits, given.arrays)
             self.losses += torch.stack([loss.detach(), said.detach()])
-        self.steps += 1
 
     def told(self) -> dict[str, Any]:
         """Means since `forget`, for the log."""
@@ -221,6 +233,11 @@ def main() -> None:
         trained_s=round(trained_s, 1),
         **{name: value for name, value in vars(asked).items() if name != "out"},
     )
+    if not asked.eager:
+        for batch in islice(batches, REHEARSED):
+            trainer.rehearse(batch)
+        trainer.judge(tests[:2], ARMS)
+        log(compiled_s=round(time.monotonic() - began, 1))
     start = logged = saved = judged = time.monotonic()
     for batch in batches:
         now = time.monotonic()
