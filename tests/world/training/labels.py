@@ -62,9 +62,7 @@ def labels(what: Strokes, width: int, height: int, pairs: Tensor) -> Tensor:
     x_way, y_way = what.things[:, :, 2].sign(), what.things[:, :, 3].sign()
     ways = torch.stack([(x_way == x) & (y_way == y) for x, y in VELOCITY.values()]).long().argmax(0)
     news = torch.where(first[:, :, None] == steps, 1, 2)
-    size = torch.bucketize(
-        what.things[:, :, 6].contiguous(), torch.tensor(RADII, dtype=torch.float64, device=share.device)
-    )
+    size = torch.stack([what.things[:, :, 6] > edge for edge in RADII]).long().sum(0)
     named = torch.stack([what.things[:, :, 11].long(), what.things[:, :, 7].long(), size, ways]) + 1
     clip = torch.arange(len(which), device=which.device).view(-1, 1, 1)
     found = torch.cat([named[:, clip, which], news[clip, which, steps[:, None]][None]])
