@@ -105,7 +105,7 @@ def test_every_kind_is_asked_and_no_answer_is_cut(words: Vocabulary) -> None:
 
 def test_a_training_goes_on_from_its_folder(tmp_path: Path) -> None:
     model, again = (torch.nn.Sequential(torch.nn.Linear(24, 16), torch.nn.Linear(16, 16, bias=False)) for _ in range(2))
-    heads, others = Heads(1, 8), Heads(1, 8)
+    heads, others = Heads(1, 0, 8), Heads(1, 0, 8)
     first, second = (Optimiser(one.named_parameters(), 0.1, 0.1) for one in (model, again))
     model(torch.ones(1, 24)).sum().backward()
     first.step(1.0)
@@ -173,7 +173,12 @@ def test_a_few_clips_are_learnt_by_heart_and_heads_are_not_exported(
     trainer = Trainer(little, torch.device("cpu"), asked)
     trainer.network = Network(little, torch.bfloat16, compiled=False)  # as on a GPU
     monkeypatch.setattr(train, "WARM_STEPS", 10)
-    for _ in range(45):
+    before = {name: value.clone() for name, value in little.named_parameters()}
+    for _ in range(15):
+        trainer.step(fixed, 0.0)
+    moved = {name for name, value in little.named_parameters() if not torch.equal(value, before[name])}
+    assert moved == {name for name in before if name.startswith("model.visual.")}
+    for _ in range(40):
         trainer.step(fixed, 0.1)
     trainer.forget()
     for _ in range(5):

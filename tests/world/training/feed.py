@@ -26,8 +26,9 @@ from tests.world.training.vocabulary import Vocabulary
 WAITING = 3
 """Batches a worker keeps ready, and the device's thread too."""
 ARRAYS = ("ids", "positions", "part", "vision", "pairs", "places", "targets", "owner", "kinds")
-HARD_AT = 0.15
-"""Share of the training up to which fewer and fewer batches are simple: short clips, two things, plain questions."""
+ENCODER_UNTIL, HARD_AT = 0.05, 0.2
+"""Shares of the training: up to the first the encoder learns alone, what its heads say; from then to the second fewer
+and fewer batches are simple, which means short clips, two things, plain questions."""
 PRUNED_FROM, PRUNED_ALL, MOST_PRUNED = 0.3, 0.5, 0.4
 """Shares of the training between which the share of pruned clips grows from nothing to the last number."""
 KNOWN = 0.25
@@ -93,8 +94,9 @@ def _work(seed: str, tokens: int, progress: Any, weights: Any, out: Any) -> None
     torch.set_num_threads(1)
     words, rng = Vocabulary(), random.Random(seed)
     while True:
-        easy = max(0.0, 1 - progress.value / HARD_AT)
-        grown = (progress.value - PRUNED_FROM) / (PRUNED_ALL - PRUNED_FROM)
+        over = progress.value
+        easy = max(0.0, (HARD_AT - over) / (HARD_AT - ENCODER_UNTIL)) if over >= ENCODER_UNTIL else 0.0
+        grown = (over - PRUNED_FROM) / (PRUNED_ALL - PRUNED_FROM)
         pruned = MOST_PRUNED * min(max(grown, 0.0), 1.0)
         out.put(_plain(make_given(tokens, easy, pruned, words, rng, test=False, weights=list(weights))))
 

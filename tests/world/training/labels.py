@@ -71,27 +71,31 @@ def labels(what: Strokes, width: int, height: int, pairs: Tensor) -> Tensor:
 
 
 class Heads(torch.nn.Module):
-    """A linear layer for each place in the network that is listened to."""
+    """A linear layer for each place in the network that is listened to: the encoder's levels, then text layers."""
 
-    def __init__(self, places: int, hidden: int) -> None:
+    def __init__(self, levels: int, layers: int, hidden: int) -> None:
         super().__init__()
-        self.linears = torch.nn.ModuleList(torch.nn.Linear(hidden, sum(QUALITIES.values())) for _ in range(places))
+        self.levels = levels
+        classes = sum(QUALITIES.values())
+        self.linears = torch.nn.ModuleList(torch.nn.Linear(hidden, classes) for _ in range(levels + layers))
 
     def loss(self, heard: Sequence[Tensor], target: Tensor, vision: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean cross-entropy, and the share right of the tokens with a thing [places, qualities].
+        """Mean cross-entropy, and the share right of the tokens with a thing [places heard, qualities].
 
         Args:
-            heard: Hidden states of each place: the first of the vision tokens alone [B, tokens, hidden], the others of
-                whole sequences [B, S, hidden].
+            heard: Hidden states, [B, tokens, hidden] of each level and [B, S, hidden] of each text layer, if those are
+                heard.
             target: As `labels` gives it.
             vision: [B, S]: which vision token stands there, -1 for text.
         """
         where = vision.long().clamp(min=0).expand(len(target), -1, -1)
         spread = target.gather(2, where).masked_fill(vision < 0, IGNORED)
         losses, right = [], []
-        for place, (linear, states) in enumerate(zip(self.linears, heard, strict=True)):
+        for place, (linear, states) in enumerate(zip(self.linears, heard, strict=False)):
             for logits, wanted in zip(
-                linear(states.float()).split(list(QUALITIES.values()), -1), spread if place else target, strict=True
+                linear(states.float()).split(list(QUALITIES.values()), -1),
+                target if place < self.levels else spread,
+                strict=True,
             ):
                 weight = torch.ones(logits.shape[-1], device=logits.device)
                 weight[0] = BACKGROUND

@@ -169,9 +169,11 @@ class Network:
     def hand_over(self) -> None:
         """Give the gradients to the model's own parameters."""
         if self._whole[0].dtype != self.dtype:
-            gradients = [torch.empty_like(weight) for weight in self._whole]
-            torch._foreach_copy_(gradients, [own.grad for own in self.weights.values()])
-            for weight, own, gradient in zip(self._whole, self.weights.values(), gradients, strict=True):
+            both = zip(self._whole, self.weights.values(), strict=True)
+            used = [(weight, own) for weight, own in both if own.grad is not None]
+            gradients = [torch.empty_like(weight) for weight, _ in used]
+            torch._foreach_copy_(gradients, [own.grad for _, own in used])
+            for (weight, own), gradient in zip(used, gradients, strict=True):
                 weight.grad, own.grad = gradient, None
 
     def refresh(self) -> None:
@@ -193,16 +195,20 @@ class Network:
     def listen(
         self, pixels: Tensor, given: Mapping[str, Tensor], pruning: Pruning | None, layers: Sequence[int]
     ) -> tuple[Tensor, list[Tensor]]:
-        """Logits, and hidden states: of the vision tokens [B, T tokens, hidden], then [B, S, hidden] after `layers`."""
-        rows, columns = (int(side) for side in given["size"])
-        levels = self.encode(self.weights, pixels.to(self.dtype), rows, columns)
-        tokens = [level.view(len(pixels), -1, level.shape[-1]) for level in levels]
-        stays = None
+        """Logits, and hidden states: `tokens`, then those [B, S, hidden] after `layers`."""
+        tokens, stays = self.tokens(pixels, given), None
         if pruning is not None:
+            rows, columns = (int(side) for side in given["size"])
             apart = torch.cat(tokens, -1).detach().float().view(len(pixels), pixels.shape[1], rows * columns, -1)
             stays = kept(apart, given["pairs"], pruning)
         logits, heard = self.answer(self.weights, tokens, given, stays, layers)
-        return logits, [tokens[0], *heard]
+        return logits, [*tokens, *heard]
+
+    def tokens(self, pixels: Tensor, given: Mapping[str, Tensor]) -> list[Tensor]:
+        """What the encoder makes of each clip, [B, T tokens, hidden]: the embeddings, then each deepstack level."""
+        rows, columns = (int(side) for side in given["size"])
+        levels = self.encode(self.weights, pixels.to(self.dtype), rows, columns)
+        return [level.view(len(pixels), -1, level.shape[-1]) for level in levels]
 
     def encode(self, weights: Weights, pixels: Tensor, rows: int, columns: int) -> list[Tensor]:
         """Embeddings [B T tokens, hidden] after the encoder, then those of each deepstack level."""

@@ -59,17 +59,22 @@ class Optimiser:
 
     @torch.no_grad()
     def step(self, scale: float) -> None:
-        """Move everything at `scale` times its rate, and forget the gradients."""
+        """Move everything that has gradients at `scale` times its rate, and forget them."""
         for shape, members in self._stacks.items():
-            weights = [parameter.view(shape) for _, parameter in members]
-            gradient = torch.stack(
-                [parameter.grad.view(shape) for _, parameter in members if parameter.grad is not None]
+            present = [place for place, (_, parameter) in enumerate(members) if parameter.grad is not None]
+            if not present:
+                continue
+            gradient = torch.zeros_like(self._momentum[shape])
+            torch._foreach_copy_(
+                [gradient[place] for place in present], [members[place][1].grad.view(shape) for place in present]
             )
             momentum = self._momentum[shape].lerp_(gradient, 1 - MOMENTUM)
             moved = orthogonal(gradient.lerp(momentum, MOMENTUM)).float()
-            rate = self.matrix_rate * scale
+            weights, rate = [members[place][1].view(shape) for place in present], self.matrix_rate * scale
             torch._foreach_mul_(weights, 1 - rate * DECAY)
-            torch._foreach_add_(weights, list(moved.unbind()), alpha=-rate * AS_ADAM * math.sqrt(max(shape)))
+            torch._foreach_add_(
+                weights, [moved[place] for place in present], alpha=-rate * AS_ADAM * math.sqrt(max(shape))
+            )
             for _, parameter in members:
                 parameter.grad = None
         for group in self._adam.param_groups:

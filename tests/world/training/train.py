@@ -24,14 +24,14 @@ from torch import Tensor
 from tests.world import pictures
 from tests.world.questions import RULES
 from tests.world.training import store
-from tests.world.training.feed import Feed, Given, make_given, test_batches, to_device
+from tests.world.training.feed import ENCODER_UNTIL, Feed, Given, make_given, test_batches, to_device
 from tests.world.training.labels import QUALITIES, Heads, labels
 from tests.world.training.network import Network, new_model, patches
 from tests.world.training.optimise import Optimiser
 from tests.world.training.pruned import same_pruning
 from tests.world.training.vocabulary import Vocabulary
 
-WARM_STEPS = 300
+WARM_STEPS = 200
 REHEARSED = 6
 """Batches, of as many shapes, that are compiled for before the clock starts."""
 LOG_S, SAVE_S, JUDGE_S = 10.0, 60.0, 60.0
@@ -51,7 +51,7 @@ def options() -> argparse.Namespace:
     add("--workers", type=int, default=14, help="processes that make batches")
     add("--tokens", type=int, default=65_536, help="size of a batch in tokens, roughly")
     add("--rate", type=float, default=1e-3, help="AdamW's learning rate at its highest")
-    add("--matrix-rate", type=float, default=4e-3, help="Muon's, likewise")
+    add("--matrix-rate", type=float, default=8e-3, help="Muon's, likewise")
     add("--heads", type=float, default=1.0, help="weight of the heads' loss at the start")
     add("--seed", type=int, default=12)
     add("--eager", action="store_true", help="no torch.compile")
@@ -107,19 +107,20 @@ class Trainer:
             pictures.fill = torch.compile(pictures.fill, dynamic=True)
         text = model.config.text_config
         self.layers = (1, text.num_hidden_layers // 2)
-        self.heads = Heads(1 + len(self.layers), text.hidden_size).to(device)
+        levels = 1 + len(model.config.vision_config.deepstack_visual_indexes)
+        self.heads = Heads(levels, len(self.layers), text.hidden_size).to(device)
         named = [
             *model.named_parameters(),
             *((f"{store.HEADS}{name}", one) for name, one in self.heads.named_parameters()),
         ]
         self.optimiser = Optimiser(named, asked.rate, asked.matrix_rate)
-        self.steps = 0
+        self.steps = self.cold = 0
         self.forget()
 
     def forget(self) -> None:
         """Begin new sums for the log."""
         self.tally, self.losses = Tally(self.device), torch.zeros(2, device=self.device)
-        self.heard, self.since = torch.zeros(1 + len(self.layers), len(QUALITIES), device=self.device), self.steps
+        self.heard, self.since = torch.zeros(len(self.heads.linears), len(QUALITIES), device=self.device), self.steps
 
     def pixels(self, given: Given) -> Tensor:
         """What the encoder sees of a batch."""
@@ -129,34 +130,41 @@ class Trainer:
 
     def rehearse(self, given: Given) -> None:
         """Compile what a step needs, and learn nothing."""
-        self._gradients(given, 0.0)
-        for parameter in (*self.model.parameters(), *self.heads.parameters()):
-            parameter.grad = None
+        for progress in (0.0, ENCODER_UNTIL):
+            self._gradients(given, progress)
+            for parameter in (*self.model.parameters(), *self.heads.parameters()):
+                parameter.grad = None
         self.forget()
 
     def step(self, given: Given, progress: float) -> None:
         """Learn from one batch, `progress` (0 to 1) being the share of the training that is over."""
         self._gradients(given, progress)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimiser.step(rate_at(progress, self.steps))
+        if progress < ENCODER_UNTIL:
+            self.cold = self.steps  # the text model warms up once it is its turn
+        self.optimiser.step(rate_at(progress, self.steps if progress < ENCODER_UNTIL else self.steps - self.cold))
         self.network.refresh()
         self.steps += 1
 
     def _gradients(self, given: Given, progress: float) -> None:
         weight = self.heads_weight * max(0.0, 1 - progress / HEADS_UNTIL)
-        layers = self.layers if weight else ()
-        logits, states = self.network.listen(self.pixels(given), given.arrays, given.pruning, layers)
-        loss = torch.nn.functional.cross_entropy(logits.float(), given.arrays["targets"])
-        said = torch.zeros_like(loss)
+        said = torch.zeros((), device=self.device)
         if weight:
             target = labels(given.what, given.width, given.height, given.arrays["pairs"])
+        if progress < ENCODER_UNTIL and weight:
+            states = self.network.tokens(self.pixels(given), given.arrays)
+            loss = torch.zeros_like(said)
+        else:
+            layers = self.layers if weight else ()
+            logits, states = self.network.listen(self.pixels(given), given.arrays, given.pruning, layers)
+            loss = torch.nn.functional.cross_entropy(logits.float(), given.arrays["targets"])
+            self.tally.add(logits.detach(), given.arrays)
+        if weight:
             said, right = self.heads.loss(states, target, given.arrays["vision"])
-            self.heard += right
+            self.heard[: len(right)] += right
         (loss + weight * said).backward()
         self.network.hand_over()
-        with torch.no_grad():
-            self.tally.add(logits, given.arrays)
-            self.losses += torch.stack([loss.detach(), said.detach()])
+        self.losses += torch.stack([loss.detach(), said.detach()])
 
     def told(self) -> dict[str, Any]:
         """Means since `forget`, for the log."""
@@ -164,7 +172,8 @@ class Trainer:
         loss, said = (self.losses / taken).tolist()
         found = {"loss": round(loss, 4), "heads_loss": round(said, 4), "train": self.tally.shares()}
         if said:
-            names = ("encoder", *(f"layer {layer}" for layer in self.layers))
+            levels = ("encoder", *(f"level {level}" for level in range(1, self.heads.levels)))
+            names = (*levels, *(f"layer {layer}" for layer in self.layers))
             rows = [[round(share, 3) for share in row] for row in (self.heard / taken).tolist()]
             found["heads"] = {
                 name: dict(zip(QUALITIES, row, strict=True)) for name, row in zip(names, rows, strict=True)
