@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tests.world.scene import SHAPES, VELOCITY
+from tests.world.scene import COLOURS, SHAPES, VELOCITY
 from tests.world.view import View
 
 MOST_THINGS = 4
 BORDER_PIXELS = 4
 BORDER_LEVEL = 240.0
-INNER = 0.45
-"""Radius of a star's inner corners over that of its points."""
+INNER = 0.44
+"""Radius of a ring's hole over its own."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Strokes:
     times_s: Tensor
     """[B, F]"""
     things: Tensor
-    """[B, things, 11]: x, y, x per second, y per second, appears, leaves, radius, shape, red, green, blue."""
+    """[B, things, 12]: x, y, x per second, y per second, appears, leaves, radius, shape, red, green, blue, colour."""
     border: Tensor
     """[B, 2]: from when till when it is lit; never is (inf, inf)."""
     backdrop: Tensor
@@ -41,7 +41,7 @@ class Strokes:
 def strokes(views: Sequence[View], frames: int) -> Strokes:
     """What there is to draw of `views`, each padded to `frames` by its last moment."""
     times_s = np.zeros((len(views), frames))
-    things = np.zeros((len(views), MOST_THINGS, 11))
+    things = np.zeros((len(views), MOST_THINGS, 12))
     things[:, :, 4:6] = math.inf
     things[:, :, 6] = 1.0
     border = np.full((len(views), 2), math.inf)
@@ -52,7 +52,8 @@ def strokes(views: Sequence[View], frames: int) -> Strokes:
         for place, thing in enumerate(scene.things):
             along_x, along_y = VELOCITY[thing.direction]
             way = (thing.x, thing.y, along_x * thing.speed, along_y * thing.speed, thing.appears_s, thing.leaves_s)
-            things[row, place] = [*way, thing.radius, SHAPES.index(thing.shape), *thing.rgb]
+            named = list(COLOURS).index(thing.colour)
+            things[row, place] = [*way, thing.radius, SHAPES.index(thing.shape), *thing.rgb, named]
         if scene.border_s is not None:
             border[row] = scene.border_s
         backdrop[row] = [*back.rgb, *back.slope, *back.wave, back.noise, back.softness]
@@ -61,14 +62,19 @@ def strokes(views: Sequence[View], frames: int) -> Strokes:
 
 def paint(what: Strokes, width: int, height: int) -> Tensor:
     """Pixels [B, F, 3, height, width], float32, whole numbers from 0 to 255."""
+    x, y, shown = placed(what)
+    lit = (what.border[:, :1] <= what.times_s) & (what.times_s < what.border[:, 1:])
+    across, down = (torch.arange(side, device=x.device) + 0.5 for side in (width, height))
+    return fill(x, y, shown, what.things[:, :, 6:11].float(), lit, what.backdrop.float(), across, down)
+
+
+def placed(what: Strokes) -> tuple[Tensor, Tensor, Tensor]:
+    """Middles of the things, x and y in pixels (float32), and whether they are shown, each [B, things, F]."""
     times_s = what.times_s[:, None, :]
     x, y, x_speed, y_speed, appears, leaves = (what.things[:, :, i, None] for i in range(6))
     shown = (appears <= times_s) & (times_s < leaves)
     since = torch.where(shown, times_s - appears, 0.0)
-    x, y = (x + x_speed * since).float(), (y + y_speed * since).float()
-    lit = (what.border[:, :1] <= what.times_s) & (what.times_s < what.border[:, 1:])
-    across, down = (torch.arange(side, device=x.device) + 0.5 for side in (width, height))
-    return fill(x, y, shown, what.things[:, :, 6:].float(), lit, what.backdrop.float(), across, down)
+    return (x + x_speed * since).float(), (y + y_speed * since).float(), shown
 
 
 def fill(
@@ -98,7 +104,7 @@ def fill(
         radius, kind, *rgb = (value.view(clips, 1, 1, 1) for value in look[:, place].unbind(1))
         away_x = across - x[:, place].view(clips, frames, 1, 1)
         away_y = down - y[:, place].view(clips, frames, 1, 1)
-        inside = torch.sigmoid(-1.5 * _distance(away_x, away_y, radius, kind) / back[9])
+        inside = torch.sigmoid(-1.5 * distance(away_x, away_y, radius, kind) / back[9])
         inside = inside * shown[:, place].view(clips, frames, 1, 1)
         channels = [old + inside * (new - old) for old, new in zip(channels, rgb, strict=True)]
     edge = torch.minimum(torch.minimum(across, width - across), torch.minimum(down, height - down)) < BORDER_PIXELS
@@ -107,7 +113,7 @@ def fill(
     return torch.stack(channels, dim=2).clamp(0, 255).round()
 
 
-def _distance(x: Tensor, y: Tensor, radius: Tensor, kind: Tensor) -> Tensor:
+def distance(x: Tensor, y: Tensor, radius: Tensor, kind: Tensor) -> Tensor:
     """Signed distance in pixels to the outline of the shape (place in `SHAPES`) around the origin; y points down."""
     width, height = x.abs(), y.abs()
     length = torch.sqrt(x * x + y * y)
@@ -116,17 +122,11 @@ def _distance(x: Tensor, y: Tensor, radius: Tensor, kind: Tensor) -> Tensor:
     triangle = torch.maximum(y - 0.8 * radius, 0.88 * width - 0.48 * (y + radius))
     arm = 0.36 * radius
     cross = torch.minimum(torch.maximum(width - radius, height - arm), torch.maximum(width - arm, height - radius))
-    # A fifth of a star, folded: the side from its point to an inner corner.
-    fifth = 2 * math.pi / 5
-    turned = torch.remainder(torch.atan2(x, -y) + fifth / 2, fifth) - fifth / 2
-    side_x, side_y = INNER * math.cos(fifth / 2) - 1, INNER * math.sin(fifth / 2)
-    long = math.hypot(side_x, side_y)
-    along, beside = length * torch.cos(turned), length * torch.sin(turned.abs())
-    star = ((along - radius) * side_y - beside * side_x) / long
+    ring = (length - (1 + INNER) / 2 * radius).abs() - (1 - INNER) / 2 * radius
     return torch.where(
         kind == 0,
         circle,
-        torch.where(kind == 1, square, torch.where(kind == 2, triangle, torch.where(kind == 3, cross, star))),
+        torch.where(kind == 1, square, torch.where(kind == 2, triangle, torch.where(kind == 3, cross, ring))),
     )
 
 

@@ -18,9 +18,9 @@ from vidpipe.benchmarks.prompts import FRAMES, LETTER, WORD
 
 LETTERS = "ABCD"
 FAR = 14.0
-"""Pixels between two middles from which one is said to be beside the other."""
-CLEARLY = 1.6
-"""How many times farther along one axis than along the other; how many times as large."""
+"""Pixels of way from which a thing is said to move."""
+LARGER = 1.25
+"""How many times as large a thing is that is called larger."""
 
 
 @dataclass(frozen=True)
@@ -116,17 +116,6 @@ def order(view: View, rng: random.Random) -> Found | None:
     return Found({"thing": one, "other": other}, early, [late])
 
 
-def obj_appearance_order(view: View, rng: random.Random) -> Found | None:
-    """In which order three things are first seen (VSI-Bench's type of this name; letters only)."""
-    first = _first(view)
-    names = rng.sample(list(first), min(3, len(first)))
-    if len({first[name] for name in names}) < 3:
-        return None
-    right = ", ".join(sorted(names, key=first.__getitem__))
-    others = [", ".join(names) for names in permutations(names) if ", ".join(names) != right]
-    return Found({"list": ", ".join(names)}, right, others)
-
-
 def time(view: View, rng: random.Random) -> Found | None:
     """Time text of the first pair with a thing that was not there from the start."""
     thing = _one([thing for thing in view.seen if view.pairs_with(thing)[0] > 0], rng)
@@ -176,38 +165,13 @@ def present_at(view: View, rng: random.Random) -> Found | None:
     return Found({"thing": thing.name, "time": view.told[pair]}, "yes" if pairs is whole else "no")
 
 
-def place(view: View, rng: random.Random) -> Found | None:
-    """On which side of another a thing is in a given pair, if it clearly is so in both frames."""
-    pair = rng.randrange(len(view.told))
-    there = [thing for thing in view.seen if view.whole_in(pair, thing)]
-    if len(there) < 2:
-        return None
-    thing, other = rng.sample(there, 2)
-    sides = {_side(thing, other, time_s) for time_s in view.times_s[2 * pair : 2 * pair + 2]}
-    side = sides.pop()
-    if sides or side is None:
-        return None
-    words = {"thing": thing.name, "other": other.name, "time": view.told[pair]}
-    return Found(words, side, _without(("left", "right", "above", "below"), side))
-
-
-def _side(thing: Thing, other: Thing, time_s: float) -> str | None:
-    (x, y), (other_x, other_y) = thing.place(time_s), other.place(time_s)
-    across, down = x - other_x, y - other_y
-    if max(abs(across), abs(down)) < max(FAR, CLEARLY * min(abs(across), abs(down))):
-        return None
-    if abs(across) > abs(down):
-        return "left" if across < 0 else "right"
-    return "above" if down < 0 else "below"
-
-
 def size(view: View, rng: random.Random) -> Found | None:
     """Which of two things is clearly the larger."""
     if len(view.seen) < 2:
         return None
     one, other = rng.sample(view.seen, 2)
     small, large = sorted((one, other), key=lambda thing: thing.radius)
-    if large.radius < 1.3 * small.radius:
+    if large.radius < LARGER * small.radius:
         return None
     return Found({"thing": one.name, "other": other.name}, large.name, [small.name])
 
@@ -220,11 +184,10 @@ def event_time(view: View, rng: random.Random) -> Found | None:
 RULES: Mapping[str, Rule] = {
     rule.__name__: rule
     for rule in (
-        *(colour, shape, count, object_counting, direction, order, obj_appearance_order, time),
-        *(last_time, what_at, exists, present_at, place, size, event_time),
+        *(colour, shape, count, object_counting, direction, order, time, last_time),
+        *(what_at, exists, present_at, size, event_time),
     )
 }
-LETTERS_ONLY = {"obj_appearance_order"}
 TIMES = ("time", "last_time", "event_time")
 """Kinds whose answer is a time."""
 
@@ -243,7 +206,7 @@ def ask(view: View, kind: str, rng: random.Random, plain: bool = False) -> Quest
         return None
     wordings = WORDINGS[kind]
     text = (wordings[0] if plain else rng.choice(wordings)).format(**found.words)
-    if kind in LETTERS_ONLY or (found.others and not plain and rng.random() < 0.25):
+    if found.others and not plain and rng.random() < 0.25:
         return _choice(kind, text, found, rng)
     if not plain and rng.random() < 0.25:
         return Question(kind, f"{FRAMES}\n{text}\n{WORD}", found.answer, "vsi")

@@ -6,7 +6,9 @@ A scene lives in continuous time; frames, pairs and pixels are made from it else
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import combinations
 
 COLOURS = {
     "red": (225, 45, 40),
@@ -16,9 +18,11 @@ COLOURS = {
     "purple": (180, 60, 200),
     "white": (242, 242, 242),
 }
-SHAPES = ("circle", "square", "triangle", "cross", "star")
+SHAPES = ("circle", "square", "triangle", "cross", "ring")
 VELOCITY = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1), "nowhere": (0, 0)}
 """Direction -> unit step along x (to the right) and y (downward)."""
+WAYS = {True: ("left", "right", "nowhere"), False: ("up", "down", "nowhere")}
+"""Whether a scene's things move along x -> how each may."""
 SIZES_WH = tuple(
     (32 * columns, 32 * rows)
     for columns, rows in ((3, 3), (4, 4), (5, 5), (6, 6), (4, 3), (3, 4), (5, 3), (3, 5), (6, 4), (4, 6))
@@ -31,10 +35,17 @@ LANE = 32
 """Pixels across that a shape has to itself, at least; its largest diameter."""
 
 
-def held_out(colour: str, shape: str, direction: str) -> bool:
-    """Whether the train world never shows this colour, shape and direction together (a fifth of all)."""
-    place = list(COLOURS).index(colour) + 2 * SHAPES.index(shape) + 3 * list(VELOCITY).index(direction)
-    return place % 5 == 0
+NAMES = tuple((colour, shape) for colour in COLOURS for shape in SHAPES)
+"""Every thing there can be: colour and shape."""
+HELD_OUT = frozenset(random.Random("meetings").sample(list(combinations(NAMES, 2)), 43))
+"""Two things that never meet in a train scene; a tenth of all pairs. Each thing alone, in every direction, is shown: a
+model could else learn that there is no such thing, which is right in training and wrong in the test."""
+
+
+def meets_new(names: Iterable[tuple[str, str]]) -> bool:
+    """Whether two of these things never meet in a train scene."""
+    there = set(names)
+    return any(one in there and other in there for one, other in HELD_OUT)
 
 
 @dataclass(frozen=True)
@@ -119,7 +130,7 @@ class World:
     """A distribution of scenes."""
 
     test: bool
-    """Test scenes show at least one combination that train scenes never show."""
+    """In a test scene of two things or more, two meet that never do in a train scene."""
     sizes_wh: tuple[tuple[int, int], ...] = SIZES_WH
     pairs: tuple[int, int] = (1, MOST_PAIRS)
     """Fewest and most pairs of frames."""
@@ -147,44 +158,41 @@ def draw_scene(world: World, rng: random.Random) -> Scene:
 def _draw_things(
     world: World, rng: random.Random, width: int, height: int, duration_s: float, step_s: float
 ) -> tuple[Thing, ...]:
-    lanes = min(width, height) // LANE
-    count = min(rng.choices((1, 2, 3, 4), (2, 4, 6, 6))[0], lanes, world.most_things)
-    names = rng.sample([(colour, shape) for colour in COLOURS for shape in SHAPES], count)
-    lanes_x, lanes_y = rng.sample(range(count), count), rng.sample(range(count), count)
-    must = rng.randrange(count) if world.test else -1
+    # All things keep to lanes side by side, so none ever covers another.
+    along_x = rng.random() < 0.5
+    along, across = (width, height) if along_x else (height, width)
+    count = min(rng.choices((1, 2, 3, 4), (2, 4, 6, 6))[0], across // LANE, world.most_things)
+    lane = across / count
     things = []
-    for place, (colour, shape) in enumerate(names):
-        new = held_out_directions(colour, shape)
-        known = [direction for direction in VELOCITY if direction not in new]
-        directions = new if place == must else list(VELOCITY) if world.test else known
-        direction = rng.choice(directions)
+    for place, (colour, shape) in enumerate(_draw_names(world, rng, count)):
+        direction = rng.choice(WAYS[along_x])
         appears_s, leaves_s = 0.0, duration_s
         if rng.random() < 0.65:
             appears_s, leaves_s = _window(rng, duration_s, step_s, stays=0.6)
         elif rng.random() < 0.35:
             leaves_s = rng.uniform(min(2.2 * step_s, duration_s), duration_s)
-        lane_wh = (width / count, height / count)
-        large = min(1.5, min(lane_wh) / LANE)
-        radius = large * (rng.uniform(8.5, 10.0) if rng.random() < 0.5 else rng.uniform(13.0, 15.0))
+        large = min(1.5, lane / LANE)
+        radius = large * (rng.uniform(9.5, 11.0) if rng.random() < 0.5 else rng.uniform(14.3, 15.5))
         shown_s = max(min(leaves_s, duration_s) - appears_s, step_s)
-        along_x = VELOCITY[direction][0] != 0 or (direction == "nowhere" and rng.random() < 0.5)
-        room = (width if along_x else height) - 2 * radius
-        way = 0.0 if direction == "nowhere" else rng.uniform(0.35, 0.95) * room
+        room = along - 2 * radius
+        way = 0.0 if direction == "nowhere" else rng.uniform(0.5, 1.0) * room
         near = radius + rng.uniform(0, room - way)
         start = near if sum(VELOCITY[direction]) >= 0 else near + way
-        across = (height if along_x else width) / count
-        lane = (lanes_y if along_x else lanes_x)[place]
-        middle = across * (lane + 0.5) + rng.uniform(-1, 1) * (across / 2 - radius)
+        middle = lane * (place + 0.5) + rng.uniform(-1, 1) * (lane / 2 - radius)
         x, y = (start, middle) if along_x else (middle, start)
         rgb = tuple(level + rng.uniform(-12, 12) for level in COLOURS[colour])
         assert len(rgb) == 3
         things.append(Thing(colour, shape, direction, radius, rgb, x, y, way / shown_s, appears_s, leaves_s))
+    rng.shuffle(things)
     return tuple(things)
 
 
-def held_out_directions(colour: str, shape: str) -> list[str]:
-    """Directions in which only the test world shows this thing; always one."""
-    return [direction for direction in VELOCITY if held_out(colour, shape, direction)]
+def _draw_names(world: World, rng: random.Random, count: int) -> list[tuple[str, str]]:
+    """Colours and shapes of a scene's things; in a test scene two of them have never met."""
+    while True:
+        names = rng.sample(NAMES, count)
+        if count == 1 or meets_new(names) == world.test:
+            return names
 
 
 def _window(rng: random.Random, duration_s: float, step_s: float, stays: float) -> tuple[float, float]:

@@ -8,8 +8,8 @@ from tests.world.rows import answers, engine, options, read_rows, share
 GROUPS = {
     "all": (),
     "times": ("time", "last_time", "event_time"),
-    "at a time": ("what_at", "present_at", "place"),
-    "order": ("order", "obj_appearance_order"),
+    "at a time": ("what_at", "present_at"),
+    "order": ("order",),
     "direction": ("direction",),
     "colour": ("colour",),
     "counts": ("count", "object_counting"),

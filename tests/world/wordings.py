@@ -37,10 +37,6 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
         "Which appears earlier in the video: the {thing} or the {other}?",
         "Of the {thing} and the {other}, which is seen first?",
     ),
-    "obj_appearance_order": (
-        "What will be the first-time appearance order of the following categories in the video: {list}?",
-        "In which order do these objects first appear: {list}?",
-    ),
     "time": (
         "When does the {thing} appear?",
         "At how many seconds is the {thing} first seen?",
@@ -65,11 +61,6 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
         "Is the {thing} there at {time} seconds?",
         "At {time} seconds, is the {thing} in the picture?",
         "Can the {thing} be seen at {time} seconds?",
-    ),
-    "place": (
-        "At {time} seconds, on which side of the {other} is the {thing}?",
-        "Where is the {thing} at {time} seconds, seen from the {other}?",
-        "At {time} seconds, is the {thing} left or right of, above or below the {other}?",
     ),
     "size": (
         "Which is larger, the {thing} or the {other}?",

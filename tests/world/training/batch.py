@@ -7,6 +7,7 @@ on from the video's end. So one pass over a clip teaches what as many single pro
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -24,26 +25,11 @@ PAIR_RANGES = ((1, 4), (5, 8), (9, 16))
 """Clips of a batch have so many pairs; they are padded to the most."""
 PIXELS = 32
 """Side of one vision token's cell."""
-ROOM = 256
+ROOM = 352
 """Tokens of questions and answers a clip."""
 ALIGN = 16
-KIND_WEIGHTS = {
-    "colour": 0.6,
-    "shape": 0.7,
-    "count": 0.8,
-    "object_counting": 1.0,
-    "direction": 1.1,
-    "order": 1.0,
-    "obj_appearance_order": 1.2,
-    "time": 1.6,
-    "last_time": 1.5,
-    "what_at": 1.2,
-    "exists": 0.8,
-    "present_at": 1.1,
-    "place": 2.0,
-    "size": 1.0,
-    "event_time": 1.2,
-}
+TRIES = 22
+"""Questions that are thought of for a clip; some cannot be asked of it, and not all fit."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +73,10 @@ class Batch:
     """[questions]: place in `RULES`."""
 
 
-def draw_shape(rng: random.Random, tokens: int, easy: float) -> Shape:
-    """A size, a range of lengths and as many clips as about `tokens` tokens hold; `easy` of 1 means short clips."""
+def draw_shape(rng: random.Random, tokens: int, simple: bool) -> Shape:
+    """A size, a range of lengths (if `simple`, mostly short) and as many clips as about `tokens` tokens hold."""
     width, height = rng.choice(SIZES_WH)
-    low, high = rng.choices(PAIR_RANGES, (1.0, 1.0 - 0.5 * easy, 1.3 - 1.2 * easy))[0]
+    low, high = rng.choices(PAIR_RANGES, (1.0, 0.5, 0.1) if simple else (1.0, 1.0, 1.3))[0]
     per_pair = width * height // PIXELS**2
     # A clip's cost in the text model's tokens; a patch costs the encoder about a third of that.
     cost = ROOM + high * (per_pair + 10) + 0.3 * high * 4 * per_pair
@@ -123,11 +109,21 @@ def question_ids(question: Question, words: Vocabulary) -> tuple[list[int], list
     return prompt, words.encode(f"{question.answer}{CLOSE}")
 
 
-def draw_questions(view: View, words: Vocabulary, rng: random.Random) -> list[tuple[int, list[int], list[int]]]:
-    """Questions that fit into `ROOM`: kind's place in `RULES`, prompt and answer ids."""
+def draw_questions(
+    view: View, words: Vocabulary, rng: random.Random, weights: Sequence[float] | None = None, plain: bool = False
+) -> list[tuple[int, list[int], list[int]]]:
+    """Questions that fit into `ROOM`: kind's place in `RULES`, prompt and answer ids.
+
+    Args:
+        view: What is seen.
+        words: The tokenizer.
+        rng: Chooses.
+        weights: How often each kind of `RULES` is thought of; all alike if None.
+        plain: In the plainest wording only.
+    """
     names, found, room = list(RULES), [], ROOM
-    for kind in rng.choices(names, [KIND_WEIGHTS[name] for name in names], k=14):
-        question = ask(view, kind, rng)
+    for kind in rng.choices(names, weights, k=TRIES):
+        question = ask(view, kind, rng, plain)
         if question is None:
             continue
         prompt, answer = question_ids(question, words)
@@ -139,12 +135,20 @@ def draw_questions(view: View, words: Vocabulary, rng: random.Random) -> list[tu
     return found
 
 
-def make_batch(shape: Shape, test: bool, most_things: int, words: Vocabulary, rng: random.Random) -> Batch:
-    """Clips of one shape and their questions."""
+def make_batch(
+    shape: Shape,
+    test: bool,
+    most_things: int,
+    words: Vocabulary,
+    rng: random.Random,
+    weights: Sequence[float] | None = None,
+    plain: bool = False,
+) -> Batch:
+    """Clips of one shape and their questions; `weights` and `plain` as `draw_questions` takes them."""
     world = World(test, ((shape.width, shape.height),), shape.pairs, most_things)
     views = [look(draw_scene(world, rng)) for _ in range(shape.clips)]
     prompts = [video_prompt(view, words) for view in views]
-    asked = [draw_questions(view, words, rng) for view in views]
+    asked = [draw_questions(view, words, rng, weights, plain) for view in views]
     return pack(shape, views, prompts, asked, words)
 
 

@@ -9,7 +9,8 @@ import multiprocessing as mp
 import queue
 import random
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -17,6 +18,7 @@ import torch
 from torch import Tensor
 
 from tests.world.pictures import Strokes, strokes
+from tests.world.questions import RULES
 from tests.world.training.batch import PIXELS, Batch, draw_shape, make_batch, without_views
 from tests.world.training.pruned import Pruning, draw_pruning
 from tests.world.training.vocabulary import Vocabulary
@@ -24,10 +26,13 @@ from tests.world.training.vocabulary import Vocabulary
 WAITING = 3
 """Batches a worker keeps ready, and the device's thread too."""
 ARRAYS = ("ids", "positions", "part", "vision", "pairs", "places", "targets", "owner", "kinds")
-HARD_AT = 0.12
-"""Share of the training after which clips have every length and number of things."""
-PRUNED_FROM, PRUNED_ALL, MOST_PRUNED = 0.2, 0.35, 0.5
+ENCODER_UNTIL, HARD_AT = 0.05, 0.2
+"""Shares of the training: up to the first the encoder learns alone, what its heads say; from then to the second fewer
+and fewer batches are simple, which means short clips, two things, plain questions."""
+PRUNED_FROM, PRUNED_ALL, MOST_PRUNED = 0.3, 0.5, 0.4
 """Shares of the training between which the share of pruned clips grows from nothing to the last number."""
+KNOWN = 0.25
+"""How often a kind that is always right is thought of, over one that is always wrong; roughly."""
 
 
 @dataclass
@@ -52,22 +57,32 @@ def tensors(batch: Batch) -> dict[str, Tensor]:
     return found
 
 
-def make_given(tokens: int, easy: float, pruned: float, words: Vocabulary, rng: random.Random, *, test: bool) -> Given:
+def make_given(
+    tokens: int,
+    easy: float,
+    pruned: float,
+    words: Vocabulary,
+    rng: random.Random,
+    *,
+    test: bool,
+    weights: Sequence[float] | None = None,
+) -> Given:
     """A batch of about `tokens` tokens.
 
     Args:
         tokens: In the text model's, the encoder's work included.
-        easy: 1 means few things in short clips, 0 everything.
+        easy: Share of simple batches: few things in short clips, plain questions, no compression.
         pruned: Share of the clips that lose vision tokens.
         words: The tokenizer.
         rng: Decides everything.
         test: Of the test world.
+        weights: How often each kind of question is thought of; all alike if None.
     """
     simple = rng.random() < easy
-    shape = draw_shape(rng, tokens, easy)
-    batch = make_batch(shape, test, 2 if simple else 4, words, rng)
+    shape = draw_shape(rng, tokens, simple)
+    batch = make_batch(shape, test, 2 if simple else 4, words, rng, weights, plain=simple)
     what = strokes(batch.views, 2 * shape.pairs[1])
-    compressed = rng.random() < 0.6
+    compressed = not simple and rng.random() < 0.6
     steps = [rng.choice((0.0, 1.0, 1.0)) * 20.0 ** rng.uniform(0, 1) if compressed else 0.0 for _ in batch.views]
     pruning = draw_pruning(shape.clips, pruned, rng)
     return Given(
@@ -75,14 +90,15 @@ def make_given(tokens: int, easy: float, pruned: float, words: Vocabulary, rng: 
     )
 
 
-def _work(seed: str, tokens: int, progress: Any, out: Any) -> None:
+def _work(seed: str, tokens: int, progress: Any, weights: Any, out: Any) -> None:
     torch.set_num_threads(1)
     words, rng = Vocabulary(), random.Random(seed)
     while True:
-        easy = max(0.0, 1 - progress.value / HARD_AT)
-        grown = (progress.value - PRUNED_FROM) / (PRUNED_ALL - PRUNED_FROM)
+        over = progress.value
+        easy = max(0.0, (HARD_AT - over) / (HARD_AT - ENCODER_UNTIL)) if over >= ENCODER_UNTIL else 0.0
+        grown = (over - PRUNED_FROM) / (PRUNED_ALL - PRUNED_FROM)
         pruned = MOST_PRUNED * min(max(grown, 0.0), 1.0)
-        out.put(_plain(make_given(tokens, easy, pruned, words, rng, test=False)))
+        out.put(_plain(make_given(tokens, easy, pruned, words, rng, test=False, weights=list(weights))))
 
 
 def _plain(given: Given) -> Any:
@@ -135,10 +151,14 @@ class Feed:
     def __init__(self, seed: str, workers: int, tokens: int, progress: float, device: torch.device) -> None:
         context = mp.get_context("fork")
         self.progress = context.Value("d", progress)
+        self._weights = context.Array("d", [1.0] * len(RULES))
+        self.waited_s = 0.0
         self._made = context.Queue(WAITING * workers)
         self._ready: queue.Queue[Given] = queue.Queue(WAITING)
         self._workers = [
-            context.Process(target=_work, args=(f"{seed} {place}", tokens, self.progress, self._made), daemon=True)
+            context.Process(
+                target=_work, args=(f"{seed} {place}", tokens, self.progress, self._weights, self._made), daemon=True
+            )
             for place in range(workers)
         ]
         for worker in self._workers:
@@ -154,7 +174,15 @@ class Feed:
         while True:
             if not any(worker.is_alive() for worker in self._workers):
                 raise RuntimeError("every worker that makes batches has ended; see its traceback above")
-            yield self._ready.get(timeout=120)
+            began = time.monotonic()
+            given = self._ready.get(timeout=120)
+            self.waited_s += time.monotonic() - began
+            yield given
+
+    def weigh(self, shares: Mapping[str, float]) -> None:
+        """Think more often of the kinds of questions that are wrong; `shares` right by kind."""
+        for place, kind in enumerate(RULES):
+            self._weights[place] = KNOWN + 1 - shares.get(kind, 0.0)
 
     def stop(self) -> None:
         """End the workers."""

@@ -154,10 +154,33 @@ class Network:
 
     def __init__(self, model: Any, dtype: torch.dtype, compiled: bool) -> None:
         self.model, self.dtype = model, dtype
+        named = dict(model.named_parameters())
+        self._whole = list(named.values())
+        # In bfloat16 the pass has leaves of its own: a cast and its gradient each step would be 400 small kernels.
+        self.weights: dict[str, Tensor] = {
+            name: weight if weight.dtype == dtype else weight.detach().to(dtype).requires_grad_()
+            for name, weight in named.items()
+        }
         self.parts: dict[str, Callable[..., Any]] = {
             part.__name__: torch.compile(part, dynamic=True) if compiled else part
             for part in (vision_in, vision_out, text_in, text_out)
         }
+
+    def hand_over(self) -> None:
+        """Give the gradients to the model's own parameters."""
+        if self._whole[0].dtype != self.dtype:
+            both = zip(self._whole, self.weights.values(), strict=True)
+            used = [(weight, own) for weight, own in both if own.grad is not None]
+            gradients = [torch.empty_like(weight) for weight, _ in used]
+            torch._foreach_copy_(gradients, [own.grad for _, own in used])
+            for (weight, own), gradient in zip(used, gradients, strict=True):
+                weight.grad, own.grad = gradient, None
+
+    def refresh(self) -> None:
+        """Take the model's parameters as they are now."""
+        if self._whole[0].dtype != self.dtype:
+            with torch.no_grad():
+                torch._foreach_copy_(list(self.weights.values()), self._whole)
 
     def __call__(self, pixels: Tensor, given: Mapping[str, Tensor], pruning: Pruning | None) -> Tensor:
         """Logits [answer tokens, vocabulary] at `given["places"]`.
@@ -167,15 +190,25 @@ class Network:
             given: The arrays of a `Batch` by name, and `size`: rows and columns of vision tokens.
             pruning: Which vision tokens the text model does not see; None for none.
         """
-        weights = {name: weight.to(self.dtype) for name, weight in self.model.named_parameters()}
-        rows, columns = (int(side) for side in given["size"])
-        levels = self.encode(weights, pixels.to(self.dtype), rows, columns)
-        tokens = [level.view(len(pixels), -1, level.shape[-1]) for level in levels]
-        stays = None
+        return self.listen(pixels, given, pruning, ())[0]
+
+    def listen(
+        self, pixels: Tensor, given: Mapping[str, Tensor], pruning: Pruning | None, layers: Sequence[int]
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Logits, and hidden states: `tokens`, then those [B, S, hidden] after `layers`."""
+        tokens, stays = self.tokens(pixels, given), None
         if pruning is not None:
+            rows, columns = (int(side) for side in given["size"])
             apart = torch.cat(tokens, -1).detach().float().view(len(pixels), pixels.shape[1], rows * columns, -1)
             stays = kept(apart, given["pairs"], pruning)
-        return self.answer(weights, tokens, given, stays)
+        logits, heard = self.answer(self.weights, tokens, given, stays, layers)
+        return logits, [*tokens, *heard]
+
+    def tokens(self, pixels: Tensor, given: Mapping[str, Tensor]) -> list[Tensor]:
+        """What the encoder makes of each clip, [B, T tokens, hidden]: the embeddings, then each deepstack level."""
+        rows, columns = (int(side) for side in given["size"])
+        levels = self.encode(self.weights, pixels.to(self.dtype), rows, columns)
+        return [level.view(len(pixels), -1, level.shape[-1]) for level in levels]
 
     def encode(self, weights: Weights, pixels: Tensor, rows: int, columns: int) -> list[Tensor]:
         """Embeddings [B T tokens, hidden] after the encoder, then those of each deepstack level."""
@@ -226,9 +259,14 @@ class Network:
         return F.linear(F.gelu(F.linear(x.reshape(joined.shape), *first)), *second)
 
     def answer(
-        self, weights: Weights, tokens: Sequence[Tensor], given: Mapping[str, Tensor], stays: Tensor | None
-    ) -> Tensor:
-        """Logits at the answers' places, from vision tokens [B, T tokens, hidden] of each level."""
+        self,
+        weights: Weights,
+        tokens: Sequence[Tensor],
+        given: Mapping[str, Tensor],
+        stays: Tensor | None,
+        layers: Sequence[int] = (),
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Logits at the answers' places, from each level's tokens [B, T tokens, hidden]; states after `layers`."""
         vision, part = given["vision"].long(), given["part"]
         is_vision = (vision >= 0)[..., None]
         spread = lambda level: level.gather(1, vision.clamp(min=0)[..., None].expand(-1, -1, level.shape[-1]))  # noqa: E731
@@ -236,15 +274,17 @@ class Network:
         x = F.embedding(given["ids"].long(), weights["model.language_model.embed_tokens.weight"])
         x = torch.where(is_vision, spread(tokens[0]), x)
         cos, sin = self._text_angles(given["positions"])
-        mask = self._mask(part, vision, stays)
+        mask, heard = self._mask(part, vision, stays), []
         for layer in range(self.model.config.text_config.num_hidden_layers):
             query, key, value = self.parts["text_in"](x, cos, sin, at(TEXT_IN, layer))
             mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
             x = self.parts["text_out"](x, mixed, at(TEXT_OUT, layer))
             if layer + 1 < len(tokens):
                 x = x + torch.where(is_vision, spread(tokens[layer + 1]), 0)
+            if layer in layers:
+                heard.append(x)
         x = _rms(x.flatten(0, 1)[given["places"]], weights["model.language_model.norm.weight"])
-        return F.linear(x, weights["lm_head.weight"])
+        return F.linear(x, weights["lm_head.weight"]), heard
 
     def _text_angles(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Cosines and sines [B, S, 1, channels] of positions [3, B, S], axes interleaved."""

@@ -1,7 +1,7 @@
 """Train the tiny model of the drawn world: `python -m tests.world.training.train --help`, and docs/world.md.
 
 The schedule follows the clock, so a run ends on time whatever the machine; it goes on from what it finds in its first
-output folder. The loss counts answer tokens only.
+output folder. The loss counts answer tokens and, in the first part, what heads say about every vision token.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import random
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from itertools import cycle
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,19 @@ from torch import Tensor
 from tests.world import pictures
 from tests.world.questions import RULES
 from tests.world.training import store
-from tests.world.training.feed import Feed, Given, make_given, test_batches, to_device
+from tests.world.training.feed import ENCODER_UNTIL, Feed, Given, make_given, test_batches, to_device
+from tests.world.training.labels import QUALITIES, Heads, labels
 from tests.world.training.network import Network, new_model, patches
-from tests.world.training.pruned import Pruning, same_pruning
+from tests.world.training.optimise import Optimiser
+from tests.world.training.pruned import same_pruning
 from tests.world.training.vocabulary import Vocabulary
 
-WARM_STEPS = 300
+WARM_STEPS = 200
+REHEARSED = 6
+"""Batches, of as many shapes, that are compiled for before the clock starts."""
 LOG_S, SAVE_S, JUDGE_S = 10.0, 60.0, 60.0
+HEADS_UNTIL = 0.6
+"""Share of the training at which the weight of the heads' loss, falling evenly, is 0."""
 ARMS = {"unpruned": ("none", 0.0), "evs 0.5": ("evs", 0.5), "vidcom2 0.5": ("vidcom2", 0.5)}
 
 
@@ -41,9 +47,12 @@ def options() -> argparse.Namespace:
     add("--seconds", type=float, default=420, help="training time of this call; setting up and judging come on top")
     add("--total", type=float, help="training time over all calls, to which the schedule is tied (default: --seconds)")
     add("--steps", type=int, help="end after so many steps of this call, and tie the schedule to them")
+    add("--wall", type=float, help="end training this many seconds after the start, setting up included, if not before")
     add("--workers", type=int, default=14, help="processes that make batches")
-    add("--tokens", type=int, default=131_072, help="size of a batch in tokens, roughly")
-    add("--rate", type=float, default=8e-4, help="learning rate at its highest")
+    add("--tokens", type=int, default=65_536, help="size of a batch in tokens, roughly")
+    add("--rate", type=float, default=1e-3, help="AdamW's learning rate at its highest")
+    add("--matrix-rate", type=float, default=8e-3, help="Muon's, likewise")
+    add("--heads", type=float, default=1.0, help="weight of the heads' loss at the start")
     add("--seed", type=int, default=12)
     add("--eager", action="store_true", help="no torch.compile")
     add("--judged", type=int, default=40, help="batches of the test world that judge the end")
@@ -89,39 +98,87 @@ class Tally:
 class Trainer:
     """Model, optimiser and the step."""
 
-    def __init__(self, model: Any, device: torch.device, rate: float, *, eager: bool) -> None:
-        self.model, self.device, self.rate = model, device, rate
+    def __init__(self, model: Any, device: torch.device, asked: argparse.Namespace) -> None:
+        self.model, self.device, self.heads_weight = model, device, asked.heads
         dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
-        self.network = Network(model, dtype, compiled=not eager)
-        if not eager:
+        self.network = Network(model, dtype, compiled=not asked.eager)
+        if not asked.eager:
             torch._dynamo.config.recompile_limit = 64  # sizes that happen to be equal are compiled apart
             pictures.fill = torch.compile(pictures.fill, dynamic=True)
-        shrunk = [p for name, p in model.named_parameters() if p.ndim >= 2 and "embed" not in name]
-        others = [p for name, p in model.named_parameters() if not (p.ndim >= 2 and "embed" not in name)]
-        groups = [{"params": shrunk, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}]
-        self.optimiser = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=device.type == "cuda")
-        self.tally, self.losses, self.steps = Tally(device), torch.zeros((), device=device), 0
+        text = model.config.text_config
+        self.layers = (1, text.num_hidden_layers // 2)
+        levels = 1 + len(model.config.vision_config.deepstack_visual_indexes)
+        self.heads = Heads(levels, len(self.layers), text.hidden_size).to(device)
+        named = [
+            *model.named_parameters(),
+            *((f"{store.HEADS}{name}", one) for name, one in self.heads.named_parameters()),
+        ]
+        self.optimiser = Optimiser(named, asked.rate, asked.matrix_rate)
+        self.steps = self.cold = 0
+        self.forget()
 
-    def logits(self, given: Given, pruning: Pruning | None) -> Tensor:
+    def forget(self) -> None:
+        """Begin new sums for the log."""
+        self.tally, self.losses = Tally(self.device), torch.zeros(2, device=self.device)
+        self.heard, self.since = torch.zeros(len(self.heads.linears), len(QUALITIES), device=self.device), self.steps
+
+    def pixels(self, given: Given) -> Tensor:
+        """What the encoder sees of a batch."""
         with torch.no_grad():
             clip = pictures.paint(given.what, given.width, given.height)
-            if given.compressed:
-                clip = pictures.compress(clip, given.step)
-        return self.network(patches(clip), given.arrays, pruning)
+            return patches(pictures.compress(clip, given.step) if given.compressed else clip)
 
-    def step(self, given: Given, rate: float) -> None:
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        logits = self.logits(given, given.pruning)
-        loss = torch.nn.functional.cross_entropy(logits.float(), given.arrays["targets"])
-        loss.backward()
+    def rehearse(self, given: Given) -> None:
+        """Compile what a step needs, and learn nothing."""
+        for progress in (0.0, ENCODER_UNTIL):
+            self._gradients(given, progress)
+            for parameter in (*self.model.parameters(), *self.heads.parameters()):
+                parameter.grad = None
+        self.forget()
+
+    def step(self, given: Given, progress: float) -> None:
+        """Learn from one batch, `progress` (0 to 1) being the share of the training that is over."""
+        self._gradients(given, progress)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimiser.step()
-        self.optimiser.zero_grad(set_to_none=True)
-        with torch.no_grad():
-            self.tally.add(logits, given.arrays)
-            self.losses += loss.detach()
+        if progress < ENCODER_UNTIL:
+            self.cold = self.steps  # the text model warms up once it is its turn
+        self.optimiser.step(rate_at(progress, self.steps if progress < ENCODER_UNTIL else self.steps - self.cold))
+        self.network.refresh()
         self.steps += 1
+
+    def _gradients(self, given: Given, progress: float) -> None:
+        weight = self.heads_weight * max(0.0, 1 - progress / HEADS_UNTIL)
+        said = torch.zeros((), device=self.device)
+        if weight:
+            target = labels(given.what, given.width, given.height, given.arrays["pairs"])
+        if progress < ENCODER_UNTIL and weight:
+            states = self.network.tokens(self.pixels(given), given.arrays)
+            loss = torch.zeros_like(said)
+        else:
+            layers = self.layers if weight else ()
+            logits, states = self.network.listen(self.pixels(given), given.arrays, given.pruning, layers)
+            loss = torch.nn.functional.cross_entropy(logits.float(), given.arrays["targets"])
+            self.tally.add(logits.detach(), given.arrays)
+        if weight:
+            said, right = self.heads.loss(states, target, given.arrays["vision"])
+            self.heard[: len(right)] += right
+        (loss + weight * said).backward()
+        self.network.hand_over()
+        self.losses += torch.stack([loss.detach(), said.detach()])
+
+    def told(self) -> dict[str, Any]:
+        """Means since `forget`, for the log."""
+        taken = max(1, self.steps - self.since)
+        loss, said = (self.losses / taken).tolist()
+        found = {"loss": round(loss, 4), "heads_loss": round(said, 4), "train": self.tally.shares()}
+        if said:
+            levels = ("encoder", *(f"level {level}" for level in range(1, self.heads.levels)))
+            names = (*levels, *(f"layer {layer}" for layer in self.layers))
+            rows = [[round(share, 3) for share in row] for row in (self.heard / taken).tolist()]
+            found["heads"] = {
+                name: dict(zip(QUALITIES, row, strict=True)) for name, row in zip(names, rows, strict=True)
+            }
+        return found
 
     def judge(self, batches: Iterable[Given], arms: Iterable[str]) -> dict[str, dict[str, float]]:
         """Shares right on batches, arm by arm."""
@@ -131,14 +188,14 @@ class Trainer:
                 given = to_device(batch, self.device)
                 for arm, tally in tallies.items():
                     pruning = same_pruning(*ARMS[arm], len(given.step), self.device)
-                    tally.add(self.logits(given, pruning), given.arrays)
+                    tally.add(self.network(self.pixels(given), given.arrays, pruning), given.arrays)
         return {arm: tally.shares() for arm, tally in tallies.items()}
 
 
-def rate_at(progress: float, step: int, highest: float) -> float:
-    """Warm-up over the first steps, then half a cosine down to a hundredth."""
+def rate_at(progress: float, step: int) -> float:
+    """Share of the highest rate: warm-up over the first steps, then half a cosine down to a hundredth."""
     warm = min(1.0, (step + 1) / WARM_STEPS)
-    return highest * warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
+    return warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
 
 
 def source(
@@ -172,9 +229,10 @@ def main() -> None:
 
         torchvision_on_cpu.install()
     model = new_model(Vocabulary())
-    trainer = Trainer(model.to(device), device, asked.rate, eager=asked.eager)
-    store.load(asked.out[0], model, trainer.optimiser)
-    trainer.steps = done
+    trainer = Trainer(model.to(device), device, asked)
+    store.load(asked.out[0], model, trainer.heads, trainer.optimiser)
+    trainer.network.refresh()
+    trainer.steps = trainer.since = done
     log(
         setup_s=round(time.monotonic() - began, 1),
         parameters=sum(p.numel() for p in model.parameters()),
@@ -184,44 +242,51 @@ def main() -> None:
         trained_s=round(trained_s, 1),
         **{name: value for name, value in vars(asked).items() if name != "out"},
     )
+    if not asked.eager:
+        for batch in islice(batches, REHEARSED):
+            trainer.rehearse(batch)
+        trainer.judge(tests[:2], ARMS)
+        log(compiled_s=round(time.monotonic() - began, 1))
     start = logged = saved = judged = time.monotonic()
-    steps_logged = done
     for batch in batches:
         now = time.monotonic()
         ended = trainer.steps - done >= asked.steps if asked.steps else now - start >= asked.seconds
         progress = (trainer.steps - done) / asked.steps if asked.steps else (trained_s + now - start) / total_s
-        if ended:
+        if ended or (asked.wall and now - began >= asked.wall):
             break
         if feed is not None:
             feed.progress.value = progress
-        trainer.step(batch, rate_at(progress, trainer.steps, asked.rate))
+        trainer.step(batch, progress)
         if now - logged >= LOG_S:
-            taken = trainer.steps - steps_logged
+            told = trainer.told()
             log(
                 step=trainer.steps,
                 trained_s=round(trained_s + now - start, 1),
                 progress=round(progress, 3),
-                loss=round(trainer.losses.item() / taken, 4),
-                steps_per_s=round(taken / (now - logged), 2),
+                steps_per_s=round((trainer.steps - trainer.since) / (now - logged), 2),
+                waited_s=round(feed.waited_s, 1) if feed is not None else 0,
                 memory_gib=round(torch.cuda.max_memory_allocated() / 2**30, 1) if device.type == "cuda" else 0,
-                train=trainer.tally.shares(),
+                **told,
             )
-            trainer.tally, steps_logged, logged = Tally(device), trainer.steps, now
-            trainer.losses.zero_()
+            if not math.isfinite(told["loss"]):
+                sys.exit("the loss is no number any more; go on from the last files with a smaller --rate")
+            if feed is not None:
+                feed.weigh(told["train"])
+            trainer.forget()
+            logged = now
         if now - judged >= JUDGE_S and tests:
             log(step=trainer.steps, test=trainer.judge(tests[:6], ARMS))
             judged = now
         if now - saved >= SAVE_S:
-            if not math.isfinite(trainer.losses.item()):
-                sys.exit("the loss is no number any more; go on from the last files with a smaller --rate")
-            store.save(asked.out, model, trainer.optimiser, trained_s + now - start, trainer.steps)
+            store.save(asked.out, model, trainer.heads, trainer.optimiser, trained_s + now - start, trainer.steps)
             saved = now
-    store.save(asked.out, model, trainer.optimiser, trained_s + time.monotonic() - start, trainer.steps)
+    store.save(asked.out, model, trainer.heads, trainer.optimiser, trained_s + time.monotonic() - start, trainer.steps)
     if feed is not None:
         feed.stop()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(parameter.bfloat16().float())
+    trainer.network.refresh()
     final = trainer.judge(tests or [next(batches)], ARMS)
     log(step=trainer.steps, final_bfloat16=final, all_s=round(time.monotonic() - began, 1))
 
