@@ -72,8 +72,7 @@ def processes(folder: Path) -> list[Process]:
     found = []
     for path in sorted(folder.glob(FEED_FILES)):
         report = FeedReport(**_json(path))
-        busy_s = max(0.0, report.wall_s - sum(report.idle_s.values()))
-        parts = [("at work", busy_s), *report.idle_s.items()]
+        parts = [("at work", report.engine_s), *report.idle_s.items()]
         found.append(Process(report.wall_s, [(name, s) for name, s in parts if s >= LEAST_S], report.sentence()))
     return found
 
