@@ -133,6 +133,71 @@ class ProgressDocument(Document):
     """Empty where NVML does not answer."""
 
 
+class WorkerDocument(Document):
+    """A process on a run."""
+
+    host: str
+    """Its host."""
+    pid: int
+    """Its process number there."""
+    shards: list[int]
+    """Shards that it holds."""
+    heartbeat_age_s: float
+    """Seconds since its last sign of life."""
+    slurm_task: str | None
+    """The Slurm task that it is, ARRAY_INDEX; null outside of Slurm."""
+    late: bool
+    """Whether its heartbeat is overdue, and it is not taken for lost yet."""
+    recorded: int | None
+    """Rows that it has recorded; null, as below, where it has not said so yet."""
+    rows_per_s: float | None
+    """Its rate over the last five minutes."""
+    phase: str | None
+    """As in `progress`."""
+    waits_for: str | None
+    """As in `progress`; null while its engine has work."""
+    message: str | None
+    """Its last change of state, or what went wrong, in words."""
+
+
+class SlurmJobDocument(Document):
+    """A Slurm job that `vidpipe slurm` submitted for the run."""
+
+    job: str
+    """Slurm's number of it."""
+    tasks: int
+    """Workers of an array; 0 for the job that merges."""
+    states: dict[str, int] | None
+    """Its tasks by Slurm's word for their state; empty once Slurm has forgotten it, null where nobody can be asked."""
+
+
+class StatusDocument(Document):
+    """`vidpipe status --json`."""
+
+    rows: int
+    """Rows of the plan."""
+    recorded: int
+    """Rows that are recorded."""
+    statuses: dict[str, int]
+    """Recorded rows by status."""
+    failures: list[FailedDocument]
+    """Recorded rows with an error, the most frequent kind first."""
+    shards: int
+    """Shards of the plan."""
+    shards_done: int
+    """Shards that are whole and published."""
+    workers: list[WorkerDocument]
+    """Processes at work."""
+    lost: list[WorkerDocument]
+    """Processes that died or are cut off, and whose shards nobody has taken over yet."""
+    slurm_jobs: list[SlurmJobDocument]
+    """What was submitted, in order."""
+    rows_per_s: float | None
+    """Rate of the processes at work, as they say; null where none has said so."""
+    seconds_left: float | None
+    """At that speed, by predicted cost; 0 when all rows are recorded, null where nothing tells."""
+
+
 def progress_document(progress: Progress, now: datetime) -> ProgressDocument:
     """A moment as a document."""
     gauges = progress.gauges
