@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
 from vidpipe.cli.display import WAITS_FOR, duration
@@ -15,6 +13,7 @@ from vidpipe.record.row import OutputRow
 
 if TYPE_CHECKING:
     from vidpipe.job.gauges import Gauges
+    from vidpipe.job.gpu import Gpu
     from vidpipe.job.progress import Progress
 
 MOST_KINDS = 4
@@ -70,48 +69,40 @@ class RichDisplay:
             return
 
 
-def view(state: str, progress: Progress | None) -> RenderableType:
-    """One frame of the display."""
-    head = Text(state, no_wrap=True, overflow="ellipsis")
-    if progress is None:
-        return head
-    gauges = progress.gauges
-    if gauges is not None:
-        head.append(f"   {duration(gauges.wall_s)}", style="dim")
-    table = Table.grid(padding=(0, 1))
-    table.add_column(width=7, no_wrap=True)
-    table.add_column(width=BAR_WIDTH)
-    table.add_column(overflow="ellipsis", no_wrap=True)
-    table.add_row("rows", _bar(progress.recorded, progress.rows), _rows(progress))
-    if gauges is not None:
-        for name, share, said in _stages(progress, gauges):
-            table.add_row(name, _bar(share, 1.0), said)
-        table.add_row("queue", _bar(gauges.media_bytes, gauges.media_limit_bytes), _queue(gauges))
-    for number, gpu in enumerate(progress.gpus):
-        memory = f"{_gib(gpu.memory_used_bytes)} of {_gib(gpu.memory_bytes)}, {gpu.name}"
-        name = f"GPU {number}" if len(progress.gpus) > 1 else "GPU"
-        table.add_row(name, _bar(gpu.busy or 0.0, 1.0), memory if gpu.busy is None else f"{gpu.busy:.0%}, {memory}")
-    for failed in progress.failures[:MOST_KINDS]:
-        line = Text(no_wrap=True, overflow="ellipsis")
-        line.append(f"{failed.rows} x {failed.kind}: ", style="red")
-        line.append(failed.example.replace("\n", " "))
-        table.add_row("failed", "", line)
-    if more := sum(failed.rows for failed in progress.failures[MOST_KINDS:]):
-        table.add_row("", "", f"{more} of other kinds")
-    return Group(head, table)
+def view(state: str, progress: Progress | None) -> Text:
+    """One frame of the display; what is too long for the terminal ends in an ellipsis."""
+    lines = [Text(state)]
+    if progress is not None:
+        gauges = progress.gauges
+        if gauges is not None:
+            lines[0].append(f"   {duration(gauges.wall_s)}", style="dim")
+        lines.append(_line("rows", progress.recorded / max(1, progress.rows), _rows(progress)))
+        if gauges is not None:
+            lines += [_line(*stage) for stage in _stages(progress, gauges)]
+            lines.append(_line("queue", gauges.media_bytes / max(1, gauges.media_limit_bytes), _queue(gauges)))
+        lines += [_gpu(gpu, number, len(progress.gpus)) for number, gpu in enumerate(progress.gpus)]
+        lines += [
+            Text.assemble("failed  ", (f"{failed.rows} x {failed.kind}: ", "red"), " ".join(failed.example.split()))
+            for failed in progress.failures[:MOST_KINDS]
+        ]
+        if more := sum(failed.rows for failed in progress.failures[MOST_KINDS:]):
+            lines.append(Text(f"        {more} of other kinds"))
+    return Text("\n", no_wrap=True, overflow="ellipsis").join(lines)
 
 
-def _bar(done: float, total: float) -> ProgressBar:
-    return ProgressBar(
-        total=max(total, 1e-9),
-        completed=min(done, total),
-        width=BAR_WIDTH,
-        complete_style="cyan",
-        finished_style="green",
-    )
+def _line(name: str, share: float, said: str) -> Text:
+    full = round(min(1.0, max(0.0, share)) * BAR_WIDTH)
+    style = "green" if share >= 1 else "cyan"
+    return Text.assemble(f"{name:7} ", ("━" * full, style), ("━" * (BAR_WIDTH - full), "bright_black"), f" {said}")
 
 
-def _rows(progress: Progress) -> Text:
+def _gpu(gpu: Gpu, number: int, of: int) -> Text:
+    memory = f"{_gib(gpu.memory_used_bytes)} of {_gib(gpu.memory_bytes)}, {gpu.name}"
+    said = memory if gpu.busy is None else f"{gpu.busy:.0%}, {memory}"
+    return _line(f"GPU {number}" if of > 1 else "GPU", gpu.busy or 0.0, said)
+
+
+def _rows(progress: Progress) -> str:
     parts = [f"{progress.recorded:,} of {progress.rows:,}"]
     if progress.recorded_here != progress.recorded:
         parts.append(f"{progress.recorded_here:,} here")
@@ -121,7 +112,7 @@ def _rows(progress: Progress) -> Text:
         parts.append(f"{progress.rows_per_s:.1f} rows/s")
     if progress.seconds_left is not None and progress.rows_per_s:
         parts.append(f"{duration(progress.seconds_left)} left")
-    return Text(", ".join(parts))
+    return ", ".join(parts)
 
 
 def _stages(progress: Progress, gauges: Gauges) -> list[tuple[str, float, str]]:

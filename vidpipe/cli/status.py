@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from vidpipe.record.status import RunStatus
     from vidpipe.record.workers import Worker
 
-MOST_WORKERS = 50
-"""Processes that are named; all are in the JSON."""
+MOST_WORKERS, MOST_SHARDS = 50, 8
+"""Processes that are named, and shards of each; all are in the JSON."""
 SLURM_EVERY_S = 30.0
 """Between two questions to Slurm while watching."""
 
@@ -138,7 +138,9 @@ def lines_of(found: RunStatus, slurm: Sequence[SlurmJobDocument]) -> Iterator[st
 
 def _who(worker: Worker) -> str:
     task = f"Slurm task {worker.slurm_task}, " if worker.slurm_task else ""
-    held = f"shard {', '.join(map(str, worker.shards))}" if worker.shards else "no shard"
+    held = f"shard {', '.join(map(str, worker.shards[:MOST_SHARDS]))}" if worker.shards else "no shard"
+    if len(worker.shards) > MOST_SHARDS:
+        held += f" and {len(worker.shards) - MOST_SHARDS} more"
     return f"{task}{worker.host} process {worker.pid}: {held}"
 
 
