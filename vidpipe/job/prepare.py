@@ -29,7 +29,8 @@ from vidpipe.record.row import FramesRecord, ImageRecord, MediaRecord
 from vidpipe.video.cache import cached_timeline, default_index
 from vidpipe.video.decode import decode_frames
 from vidpipe.video.fetch import Sources
-from vidpipe.video.headers import Header, read_header
+from vidpipe.video.header_cache import cached_header
+from vidpipe.video.headers import Header
 from vidpipe.video.media_path import media_path
 from vidpipe.video.picture_video import PictureVideo, picture_video, pictures_in
 from vidpipe.video.pictures import picture_size, read_picture
@@ -232,7 +233,7 @@ class ClipReader:
     def _header(self, medium: Named) -> Header:
         if medium.kind == "video":
             with self.file(medium.name) as path:
-                return read_header(path)
+                return cached_header(path)
         video = self._pictures(medium)
         width, height = picture_size(video.paths[0])
         return Header(len(video), video.header_fps, width, height, len(video) / video.header_fps)
