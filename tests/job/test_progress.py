@@ -106,7 +106,7 @@ def test_shards_of_other_processes_count_when_they_are_done(tmp_path: Path) -> N
     ],
 )
 def test_what_an_engine_waits_for(up: bool, in_engine: int, ready: int, coming: int, waits_for: str | None) -> None:
-    assert Gauges(up, 9.0, {"decode": 2.0}, 0, 0, 0, 0, 0, 1, coming, ready, in_engine, 0, 1).waits_for == waits_for
+    assert Gauges(up, 9.0, {"decode": 2.0}, 0, 0, 0, 0, 0, 0, 1, coming, ready, in_engine, 0, 1).waits_for == waits_for
 
 
 class _Nvml(ModuleType):

@@ -50,7 +50,7 @@ class FeedMeter:
     """Counts what a `FeedReport` tells."""
 
     def __init__(self) -> None:
-        self.rows = self.clips = self.engine_starts = 0
+        self.rows = self.clips = self.engine_starts = self.decoded_pixels = 0
         self.decode_s = self.decode_core_s = self.prepare_s = self.transfer_s = self.wall_s = 0.0
         self.idle_s: dict[str, float] = {}
 
@@ -59,6 +59,7 @@ class FeedMeter:
         self.clips += 1
         self.decode_s += seen.decode_s
         self.decode_core_s += seen.decode_core_s
+        self.decoded_pixels += seen.frame_bytes // 3
         self.prepare_s += prepare_s
         self.transfer_s += transfer_s
 

@@ -29,6 +29,8 @@ class Gauges:
     """Seconds in which the engine had nothing to do, by cause (see `job.idle`)."""
     clips: int
     """That have come through decoding."""
+    decoded_pixels: int
+    """Of their frames and images, before they are resized."""
     decode_s: float
     decode_core_s: float
     prepare_s: float
@@ -83,6 +85,7 @@ def look(
         wall_s=meter.wall_s + idle.elapsed_s(now_s),
         idle_s={cause: seconds + meter.idle_s.get(cause, 0.0) for cause, seconds in idle_now.items()},
         clips=meter.clips,
+        decoded_pixels=meter.decoded_pixels,
         decode_s=meter.decode_s,
         decode_core_s=meter.decode_core_s,
         prepare_s=meter.prepare_s,

@@ -15,8 +15,10 @@ from types import TracebackType
 from typing import Literal
 
 from vidpipe.job.display import Display
+from vidpipe.job.early import Foreteller, Sight, keep_early
 from vidpipe.job.gauges import Gauges, WaitsFor
 from vidpipe.job.gpu import Gpu, Gpus
+from vidpipe.job.predicted import summed
 from vidpipe.job.rate import Rate
 from vidpipe.job.run_count import RunCount
 from vidpipe.record.bulletin import remove_bulletin, write_bulletin
@@ -24,6 +26,7 @@ from vidpipe.record.failures import Failed, FailureCount
 from vidpipe.record.lease import BEATS_A_LEASE
 from vidpipe.record.row import OutputRow
 from vidpipe.record.run_dir import RunDir
+from vidpipe.record.shards import read_predictions
 from vidpipe.redact import redact
 
 Phase = Literal["planning", "starting", "running", "ended"]
@@ -91,7 +94,8 @@ class RunProgress:
         self._display, self._run_dir, self._count = display, run_dir, count
         self._bulletin_every_s, self._prepares_here = lease_s / BEATS_A_LEASE, prepares_here
         self._statuses: Counter[str] = Counter()
-        self._failures, self._tokens_in, self._tokens_out = FailureCount(), 0, 0
+        self._failures, self._tokens_in, self._tokens_out, self._vision_tokens = FailureCount(), 0, 0, 0
+        self._foreteller = Foreteller(summed(read_predictions(run_dir)), count.plan_rows)
         self._rows_rate, self._here_rate, self._cost_rate = Rate(), Rate(), Rate(COST_WINDOW_S)
         self._look: Callable[[float], Gauges] | None = None
         self._gauges: Gauges | None = None
@@ -134,6 +138,7 @@ class RunProgress:
         self._statuses[row.status] += 1
         if row.error_kind is not None:
             self._failures.add(row.error_kind, redact(row.error or ""))
+        self._vision_tokens += row.vision_tokens.asked if row.vision_tokens and row.tokens_in is not None else 0
         self._tokens_in += row.tokens_in or 0
         self._tokens_out += row.tokens_out or 0
         self._display.row(row)
@@ -158,6 +163,7 @@ class RunProgress:
                 self._look_at_s = now_s + max(LOOK_EVERY_S, took_s / LOOK_SHARE)
             progress = self._now(now_s)
             self._display.show(progress)
+            self._foretell(progress)
             if now_s >= self._bulletin_at_s:
                 self._bulletin_at_s = now_s + self._bulletin_every_s
                 with suppress(OSError):
@@ -191,6 +197,18 @@ class RunProgress:
             busy=self._busy(now_s, gauges),
             gpus=self._gpus.read(),
         )
+
+    def _foretell(self, progress: Progress) -> None:
+        gauges = progress.gauges
+        if gauges is None or not gauges.engine_is_up:
+            return
+        rows = progress.statuses.get("ok", 0) + progress.statuses.get("length", 0)
+        sight = Sight(
+            gauges.clips, gauges.decoded_pixels, gauges.decode_core_s, rows, self._vision_tokens, gauges.engine_s
+        )
+        if (early := self._foreteller.see(sight)) is not None:
+            with suppress(OSError):
+                keep_early(self._run_dir, early)
 
     @property
     def _phase(self) -> Phase:

@@ -30,6 +30,7 @@ class RunCount:
         cost = {shard: shards.cost[shard] for shard in self._wanted}
         # Plans of older versions have no costs; then rows are taken for equal.
         self._cost = cost if any(cost.values()) else {shard: len(shards.ids[shard]) for shard in self._wanted}
+        self.plan_rows = shards.rows
         self.rows = sum(len(shards.ids[shard]) for shard in self._wanted)
         self.cost = sum(self._cost.values())
 
