@@ -185,6 +185,8 @@ class FramesDocument(Document):
     """What is odd about the file."""
     frames: int
     """Frames that the model sees."""
+    file_frames: int
+    """Frames that the file has, or pictures in the folder."""
     indices: list[int]
     """Their numbers in the file, from 0; a frame shown twice stands twice."""
     times_s: list[float]
