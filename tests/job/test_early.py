@@ -46,7 +46,7 @@ def test_an_even_run_is_foretold_exactly(
 def test_text_only_runs_go_by_rows_and_unknown_plans_tell_nothing() -> None:
     texts = Foreteller({"clips": 30, "decoded_pixels": 0, "vision_tokens": 0}, 30)
     assert texts.see(Sight(5, 0, 0.0, 1, 0, 2.0)) is None
-    assert texts.see(Sight(9, 0, 0.0, 4, 0, 8.0)) == Early(None, 60.0, 9, 3)
+    assert texts.see(Sight(9, 0, 0.0, 4, 0, 8.0)) == Early(None, 60.0, 5, 3)
     older = Foreteller({}, 30)
     assert older.see(Sight(5, 5, 5.0, 1, 5, 2.0)) is None is older.see(Sight(30, 30, 5.0, 30, 5, 9.0))
 

@@ -61,31 +61,34 @@ class Foreteller:
         self._planned, self._rows = planned, rows
         self._clips_needed = min(MOST_CLIPS, math.ceil(SHARE * planned.get("clips", 0)))
         self._rows_needed = min(MOST_ROWS, math.ceil(SHARE * rows))
+        self._clips: Sight | None = None
         self._first: Sight | None = None
-        self._told = not planned.get("clips")
+        self.told = not planned.get("clips")
+        """Whether there is nothing to wait for any more."""
 
     def see(self, sight: Sight) -> Early | None:
-        """The forecast, once, when there is enough to tell.
+        """The forecast, once, when there is enough to tell; to be called at each row.
 
         The engine's time counts from its first row to its so many-th: rows are in it side by side, and both ends have
         about as many that are not finished.
         """
-        if self._told or not sight.rows:
+        if self.told or not sight.rows:
             return None
+        if self._clips is None and sight.clips >= self._clips_needed:
+            self._clips = sight
         if self._first is None:
             self._first = sight
-            return None
         rows = sight.rows - self._first.rows
-        if sight.clips < self._clips_needed or rows < self._rows_needed:
+        if self._clips is None or rows < self._rows_needed:
             return None
-        self._told = True
-        decode = _scaled(sight.decode_core_s, sight.decoded_pixels, self._planned.get("decoded_pixels", 0))
+        self.told = True
+        decode = _scaled(self._clips.decode_core_s, self._clips.decoded_pixels, self._planned.get("decoded_pixels", 0))
         engine_s, tokens = sight.engine_s - self._first.engine_s, sight.vision_tokens - self._first.vision_tokens
         if self._planned.get("vision_tokens"):
             engine = _scaled(engine_s, tokens, self._planned["vision_tokens"])
         else:
             engine = _scaled(engine_s, rows, self._rows)  # texts only
-        return Early(decode, engine, sight.clips, rows)
+        return Early(decode, engine, self._clips.clips, rows)
 
 
 def _scaled(seconds: float, part: int, whole: int) -> float | None:

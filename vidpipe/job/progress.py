@@ -142,6 +142,8 @@ class RunProgress:
         self._tokens_in += row.tokens_in or 0
         self._tokens_out += row.tokens_out or 0
         self._display.row(row)
+        if not self._foreteller.told:
+            self._foretell()
 
     def engine(self, look: Callable[[float], Gauges]) -> None:
         """From now on `look` says what the engine and what feeds it are at; it is asked from the thread."""
@@ -163,7 +165,6 @@ class RunProgress:
                 self._look_at_s = now_s + max(LOOK_EVERY_S, took_s / LOOK_SHARE)
             progress = self._now(now_s)
             self._display.show(progress)
-            self._foretell(progress)
             if now_s >= self._bulletin_at_s:
                 self._bulletin_at_s = now_s + self._bulletin_every_s
                 with suppress(OSError):
@@ -198,13 +199,13 @@ class RunProgress:
             gpus=self._gpus.read(),
         )
 
-    def _foretell(self, progress: Progress) -> None:
-        gauges = progress.gauges
-        if gauges is None or not gauges.engine_is_up:
+    def _foretell(self) -> None:
+        """Keep what the first rows tell of all."""
+        if self._look is None:
             return
-        rows = progress.statuses.get("ok", 0) + progress.statuses.get("length", 0)
+        gauges, answered = self._look(time.monotonic()), self._statuses["ok"] + self._statuses["length"]
         sight = Sight(
-            gauges.clips, gauges.decoded_pixels, gauges.decode_core_s, rows, self._vision_tokens, gauges.engine_s
+            gauges.clips, gauges.decoded_pixels, gauges.decode_core_s, answered, self._vision_tokens, gauges.engine_s
         )
         if (early := self._foreteller.see(sight)) is not None:
             with suppress(OSError):
