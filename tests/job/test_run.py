@@ -24,6 +24,7 @@ from vidpipe.errors import CapabilityError, EngineError, ManifestError, RecipeEr
 from vidpipe.job.budget import Place
 from vidpipe.job.decoders import Decoders
 from vidpipe.job.prepare import ClipReader, Outlook, PreparedClip
+from vidpipe.job.progress import Progress
 from vidpipe.job.prospect import look_ahead
 from vidpipe.job.run import RunResult, run
 from vidpipe.job.work import ClipInputs
@@ -50,8 +51,14 @@ class Watcher:
     def state(self, text: str) -> None:
         self.states.append(text)
 
+    def warn(self, text: str) -> None:
+        self.states.append(text)
+
     def row(self, row: OutputRow) -> None:
         self.rows.append(row)
+
+    def show(self, progress: Progress) -> None:
+        self.last = progress
 
     def end(self) -> None:
         self.ended += 1
@@ -86,7 +93,13 @@ def test_every_row_once_with_what_the_model_saw(make_run: Make) -> None:
     assert resolved["sampling"]["fps"] == 2.0 and resolved["generation"]["max_tokens"] == 64
     assert json.loads(metadata[b"vidpipe.run"])["versions"]["vidpipe"]
     assert watcher.begun == (8, 0) and len(watcher.rows) == 8 and watcher.ended == 1
-    assert watcher.states[:2] == ["starting fake 1", "running fake 1"]
+    assert watcher.states == ["planning 8 rows: reading the headers of 2 clips", "starting fake 1", "running fake 1"]
+    last = watcher.last
+    assert (last.phase, last.rows, last.recorded, last.recorded_here) == ("ended", 8, 8, 8)
+    assert last.statuses == {"ok": 8} and last.seconds_left == 0.0 and last.waits_for is None
+    assert last.tokens_in == sum(row["tokens_in"] for row in rows.values())
+    assert last.gauges is not None and last.gauges.clips == 2 and last.gauges.decode_core_s > 0
+    assert not list(result.results.parent.glob("progress.*")), "it ended in order"
 
 
 def test_each_clip_is_decoded_once(make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from vidpipe.errors import MediaError
 from vidpipe.job.budget import ByteBudget, default_limit
 from vidpipe.job.decoders import Decoders
 from vidpipe.job.prepare import PreparedClip
+from vidpipe.job.progress import Progress
 from vidpipe.job.prospect import Prospect, look_ahead
 from vidpipe.job.work import ClipInputs, prepare
 from vidpipe.plan.clips import Clip
@@ -205,6 +206,12 @@ class Stopwatch:
         self.rows[row.id] = row
         if row.status in ("ok", "length"):
             self.finished_s.append(time.monotonic())
+
+    def warn(self, text: str) -> None:
+        pass
+
+    def show(self, progress: Progress) -> None:
+        pass
 
     def end(self) -> None:
         """See `Display.end`."""

@@ -323,6 +323,18 @@ def test_a_grown_plan_keeps_its_shards(tmp_path: Path) -> None:
     assert grown.cost == {0: 9, 1: 9, 2: 5}
 
 
+def test_of_two_processes_that_plan_at_once_one_plans(tmp_path: Path) -> None:
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create()
+    nothing = read_shards(run_dir)
+    add_shards(run_dir, [[("r0", "sha0")]], [5], nothing)
+    add_shards(run_dir, [[("r0", "sha0"), ("r1", "sha1")]], [7], nothing)
+    found = read_shards(run_dir)
+    assert found.ids == {0: ("r0",)} and len(list(run_dir.plans.glob("*.parquet"))) == 1
+    add_shards(run_dir, [[("r1", "sha1")]], [7], found)
+    assert read_shards(run_dir).ids == {0: ("r0",), 1: ("r1",)}
+
+
 def test_fresh_forgets_the_run_and_nothing_else(tmp_path: Path) -> None:
     run_dir = make_run(tmp_path / "run", [["r0"]])
     writer_for(run_dir).append(row("r0"), {})

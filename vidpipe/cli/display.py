@@ -1,124 +1,160 @@
-"""A run on a terminal (one live line) or in a log file (a plain line now and then)."""
+"""A run in a log (a plain line now and then, or JSON), and the choice among displays."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections import Counter
 from collections.abc import Callable
-from typing import TextIO
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
+from vidpipe.cli.progress_style import ProgressStyle
 from vidpipe.job.display import Display
 from vidpipe.record.row import OutputRow
 
-PLAIN_EVERY_S = 10.0
+if TYPE_CHECKING:
+    from vidpipe.job.progress import Progress
+
+EVERY_S, LATER_EVERY_S = 10.0, 60.0
+"""Between two lines of counts; the second after `FREQUENT_S`, and where nothing was recorded meanwhile."""
+FREQUENT_S = 600.0
 
 
-def make_display(stream: TextIO) -> Display:
-    """The display that fits `stream`."""
-    return LiveDisplay(stream) if stream.isatty() else PlainDisplay(stream)
+def make_display(style: ProgressStyle, stream: TextIO) -> Display:
+    """The display of a style; `auto`: rich for a terminal that can move its cursor, else plain."""
+    moves = stream.isatty() and os.environ.get("TERM") != "dumb"
+    if style is ProgressStyle.RICH or (style is ProgressStyle.AUTO and moves):
+        from vidpipe.cli.display_rich import RichDisplay
 
-
-class LiveDisplay:
-    """A progress line with rows done and failed, rate, time left and what the engine does."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._progress = Progress(
-            TextColumn("{task.fields[state]}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("rows, {task.fields[failed]} failed, {task.fields[rate]}"),
-            TimeRemainingColumn(),
-            console=Console(file=stream),
-            transient=True,
-            redirect_stdout=False,  # the engine's output goes to a file, not above the bar
-            redirect_stderr=False,
-        )
-        self._task = self._progress.add_task("", total=None, state="planning", failed=0, rate="")
-        self._meter = _Meter()
-
-    def begin(self, rows: int, done: int) -> None:
-        """See `Display.begin`."""
-        self._progress.start()
-        self._progress.update(self._task, total=rows, completed=done)
-
-    def state(self, text: str) -> None:
-        """See `Display.state`."""
-        self._progress.update(self._task, state=text)
-
-    def row(self, row: OutputRow) -> None:
-        """See `Display.row`."""
-        self._meter.count(row)
-        self._progress.update(self._task, advance=1, failed=self._meter.failed, rate=self._meter.rate)
-
-    def end(self) -> None:
-        """See `Display.end`."""
-        self._progress.stop()
+        return RichDisplay(stream)
+    if style is ProgressStyle.JSONL:
+        return JsonDisplay(stream)
+    return QuietDisplay(stream) if style is ProgressStyle.NONE else PlainDisplay(stream)
 
 
 class PlainDisplay:
-    """Lines for logs: each change of state, and the counts every ten seconds."""
+    """Lines for logs: each change of state, and the counts every ten seconds, later every minute."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._clock = stream, clock
-        self._meter = _Meter(clock)
-        self._rows = self._done = 0
-        self._printed = clock()
+        self._began_s = self._printed_s = clock()
+        self._recorded = 0
 
     def begin(self, rows: int, done: int) -> None:
         """See `Display.begin`."""
-        self._rows, self._done = rows, done
+        self._recorded = done
         self._print(f"{rows} rows, {done} done before" if done else f"{rows} rows")
 
     def state(self, text: str) -> None:
         """See `Display.state`."""
         self._print(text)
 
+    def warn(self, text: str) -> None:
+        """See `Display.warn`."""
+        self._print(text)
+
     def row(self, row: OutputRow) -> None:
         """See `Display.row`."""
-        self._meter.count(row)
-        self._done += 1
-        if self._clock() - self._printed >= PLAIN_EVERY_S:
-            left = self._meter.seconds_left(self._rows - self._done)
-            eta = "" if left is None else f", {left:.0f} s left"
-            self._print(f"{self._done} of {self._rows} rows, {self._meter.failed} failed, {self._meter.rate}{eta}")
+
+    def show(self, progress: Progress) -> None:
+        """See `Display.show`."""
+        now_s = self._clock()
+        often = now_s - self._began_s < FREQUENT_S and progress.recorded > self._recorded
+        if progress.phase != "ended" and now_s - self._printed_s >= (EVERY_S if often else LATER_EVERY_S):
+            self._recorded = progress.recorded
+            self._print(line_of(progress))
 
     def end(self) -> None:
         """See `Display.end`."""
 
     def _print(self, line: str) -> None:
-        self._printed = self._clock()
-        self._stream.write(f"{line}\n")
-        self._stream.flush()
+        self._printed_s = self._clock()
+        with suppress(OSError):  # a log that cannot be written is no reason to lose a run
+            self._stream.write(f"{line}\n")
+            self._stream.flush()
 
 
-class _Meter:
-    """Counts rows by status and measures their rate from the first one on."""
+class QuietDisplay(PlainDisplay):
+    """Only what goes wrong."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._statuses: Counter[str] = Counter()
-        self._first_s: float | None = None
+    def begin(self, rows: int, done: int) -> None:
+        """See `Display.begin`."""
 
-    def count(self, row: OutputRow) -> None:
-        if self._first_s is None:
-            self._first_s = self._clock()
-        self._statuses[row.status] += 1
+    def state(self, text: str) -> None:
+        """See `Display.state`."""
 
-    @property
-    def failed(self) -> int:
-        return sum(count for status, count in self._statuses.items() if status.endswith("_error"))
+    def show(self, progress: Progress) -> None:
+        """See `Display.show`."""
 
-    @property
-    def rows_per_s(self) -> float:
-        elapsed_s = 0.0 if self._first_s is None else self._clock() - self._first_s
-        return (self._statuses.total() - 1) / elapsed_s if elapsed_s > 0 else 0.0
 
-    @property
-    def rate(self) -> str:
-        return f"{self.rows_per_s:.1f} rows/s"
+class JsonDisplay(PlainDisplay):
+    """A JSON document a line: at each change of state and phase, every ten seconds, and at the end."""
 
-    def seconds_left(self, rows: int) -> float | None:
-        return rows / self.rows_per_s if self.rows_per_s else None
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        from vidpipe.job.progress import Progress
+
+        super().__init__(stream, clock)
+        self._last = Progress()
+
+    def begin(self, rows: int, done: int) -> None:
+        """See `Display.begin`."""
+        from dataclasses import replace
+
+        self._tell(replace(self._last, rows=rows, recorded=done))
+
+    def state(self, text: str) -> None:
+        """See `Display.state`."""
+        from dataclasses import replace
+
+        self._tell(replace(self._last, message=text))
+
+    def warn(self, text: str) -> None:
+        """See `Display.warn`."""
+        self.state(text)
+
+    def show(self, progress: Progress) -> None:
+        """See `Display.show`."""
+        changed = progress.phase != self._last.phase
+        if changed or self._clock() - self._printed_s >= EVERY_S:
+            self._tell(progress)
+        else:
+            self._last = progress
+
+    def _tell(self, progress: Progress) -> None:
+        from vidpipe.cli.documents_of_progress import progress_document
+
+        self._last = progress
+        self._print(progress_document(progress, datetime.now(UTC)).model_dump_json())
+
+
+def line_of(progress: Progress) -> str:
+    """The counts in a line."""
+    parts = [f"{progress.recorded} of {progress.rows} rows"]
+    if progress.recorded_here != progress.recorded:
+        parts.append(f"{progress.recorded_here} by this process")
+    kinds = ", ".join(f"{failed.rows} {failed.kind}" for failed in progress.failures)
+    parts.append(f"{progress.failed} failed" + (f" ({kinds})" if kinds else ""))
+    if progress.rows_per_s is not None:
+        parts.append(f"{progress.rows_per_s:.1f} rows/s")
+    if progress.seconds_left is not None and progress.rows_per_s:
+        parts.append(f"{duration(progress.seconds_left)} left")
+    if progress.waits_for is not None:
+        parts.append(f"the engine waits for {WAITS_FOR[progress.waits_for]}")
+    elif progress.phase == "running":
+        parts.append(f"engine busy {progress.busy.engine:.0%}")
+    return ", ".join(parts)
+
+
+WAITS_FOR = {
+    "engine_start": "its start",
+    "clips": "clips",
+    "other_processes": "shards of other processes",
+}
+"""What a process may wait for, for people."""
+
+
+def duration(seconds: float) -> str:
+    """Hours, minutes and seconds."""
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}" if whole >= 60 else f"{whole} s"

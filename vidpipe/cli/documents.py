@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from vidpipe.cli.document import Document
 from vidpipe.cli.documents_of_plans import PlanDocument
+from vidpipe.cli.documents_of_progress import ProgressDocument, StatusDocument
 from vidpipe.cli.documents_of_scores import CompareDocument, ImportDocument, ScoreDocument
 
 
@@ -44,55 +45,6 @@ class MergeDocument(Document):
     """Some of the ids that have no row yet."""
     path: str
     """The merged file."""
-
-
-class WorkerDocument(Document):
-    """A process at work on a run."""
-
-    host: str
-    """Its host."""
-    pid: int
-    """Its process number there."""
-    shards: list[int]
-    """Shards that it holds."""
-    heartbeat_age_s: float
-    """Seconds since its last sign of life."""
-    slurm_task: str | None
-    """The Slurm task that it is, ARRAY_INDEX; null outside of Slurm."""
-
-
-class SlurmJobDocument(Document):
-    """A Slurm job that `vidpipe slurm` submitted for the run."""
-
-    job: str
-    """Slurm's number of it."""
-    tasks: int
-    """Workers of an array; 0 for the job that merges."""
-    states: dict[str, int] | None
-    """Its tasks by Slurm's word for their state; empty once Slurm has forgotten it, null where nobody can be asked."""
-
-
-class StatusDocument(Document):
-    """`vidpipe status --json`."""
-
-    rows: int
-    """Rows of the plan."""
-    recorded: int
-    """Rows that are recorded."""
-    statuses: dict[str, int]
-    """Recorded rows by status."""
-    shards: int
-    """Shards of the plan."""
-    shards_done: int
-    """Shards that are whole and published."""
-    workers: list[WorkerDocument]
-    """Processes at work."""
-    slurm_jobs: list[SlurmJobDocument]
-    """What was submitted, in order."""
-    rows_per_s: float | None
-    """Mean rate since the run began."""
-    seconds_left: float | None
-    """At that rate."""
 
 
 class ReportDocument(Document):
@@ -233,6 +185,8 @@ class FramesDocument(Document):
     """What is odd about the file."""
     frames: int
     """Frames that the model sees."""
+    file_frames: int
+    """Frames that the file has, or pictures in the folder."""
     indices: list[int]
     """Their numbers in the file, from 0; a frame shown twice stands twice."""
     times_s: list[float]
@@ -298,8 +252,9 @@ DOCUMENTS: dict[str, type[Document]] = {
     "models": ModelsDocument,
     "plan": PlanDocument,
     "probe": ProbeDocument,
+    "progress": ProgressDocument,
     "report": ReportDocument,
     "score": ScoreDocument,
     "status": StatusDocument,
 }
-"""Command -> its document."""
+"""Command -> its document; `progress` is a line of `run --progress jsonl`."""

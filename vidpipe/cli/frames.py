@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from vidpipe.cli.documents import FramesDocument
     from vidpipe.job.preview import Preview
 
+T = TypeVar("T")
 SECTIONS = ("sampling", "pruning", "model.family")
 
 
@@ -40,9 +43,9 @@ def frames(
     ).recipe
     family, processor = family_and_processor(model, recipe.model.family, Path.cwd())
     shown = preview(file, recipe, family, processor, frames_fps)
-    if output is not None:
-        _write_sheet(shown, file, output)
     document = _document(shown, file, output, recipe.pruning.model_dump() if recipe.pruning else None)
+    if output is not None:
+        _write_sheet(shown, document, output)
     if as_json:
         typer.echo(document.model_dump_json())
     else:
@@ -68,6 +71,7 @@ def _document(shown: Preview, file: Path, sheet: Path | None, pruning: dict[str,
         frames_missing=media.frames_missing,
         notes=media.notes,
         frames=seen.count,
+        file_frames=shown.file_frames,
         indices=seen.indices,
         times_s=seen.times_s,
         told_times_s=shown.told_s,
@@ -83,54 +87,83 @@ def _document(shown: Preview, file: Path, sheet: Path | None, pruning: dict[str,
     )
 
 
-def _write_sheet(shown: Preview, file: Path, output: Path) -> None:
+def _write_sheet(shown: Preview, document: FramesDocument, output: Path) -> None:
     from vidpipe.errors import RecipeError
-    from vidpipe.job.preview import PIXEL_SCORES
-    from vidpipe.report.sheet import Tile, draw_sheet
+    from vidpipe.report.sheet import Group, Tile, draw_sheet
 
-    seen, (width, height) = shown.seen.videos[0], shown.layout.size_wh
-    heading = [
-        f"{file.name} as {shown.family.name} sees it: {seen.count} frames of {width}x{height}, "
-        f"{shown.tokens.kept} of {shown.tokens.asked} vision tokens"
-    ]
-    if shown.kept_cells is not None:
-        heading.append(f"shaded: dropped ({PIXEL_SCORES})")
+    seen, each = shown.seen.videos[0], shown.frames_per_text
+    kept = None if document.pruning is None else document.pruning.kept_per_step
     tiles = [
-        Tile(
-            shown.pixels[number],
-            [f"frame {index}  {time_s:.3f} s", shown.time_texts[number // shown.frames_per_text]],
-            shown.kept_in_frame(number),
-        )
+        Tile(shown.pixels[number], [f"frame {index} at {time_s:.3f} s"], shown.kept_in_frame(number))
         for number, (index, time_s) in enumerate(zip(seen.indices, seen.times_s, strict=True))
     ]
+    groups = []
+    for number, text in enumerate(shown.time_texts):
+        some = tiles[number * each : (number + 1) * each]
+        groups.append(Group(f"{text}{_kept_of(document, kept, number)}", some))
+    heading = [f"{Path(document.file).name} as {document.family} sees it", *_facts(document)]
+    if document.pruning is not None:
+        heading.append(f"red: dropped; {document.pruning.scores}")
     try:
-        draw_sheet(heading, tiles).save(output)
+        draw_sheet(heading, groups).save(output)
     except (OSError, ValueError) as error:
         raise RecipeError(f"-o {output}: cannot be written: {error}. Give a path that ends in .png.") from None
 
 
-def _print(document: FramesDocument) -> None:
-    width, height = document.size_wh
-    tokens = document.vision_tokens
-    typer.echo(
-        f"{document.file}: {document.frames} frames of {document.source_wh[0]}x{document.source_wh[1]}, shown to "
-        f"{document.family} at {width}x{height}; grid {'x'.join(map(str, document.grid_thw))}, "
-        f"{tokens.kept} of {tokens.asked} vision tokens"
-    )
+def _facts(document: FramesDocument) -> list[str]:
+    """What holds for all frames, for the sheet's heading and the terminal."""
+    (from_w, from_h), (to_w, to_h), tokens = document.source_wh, document.size_wh, document.vision_tokens
+    size = f"{from_w}x{from_h}" + ("" if document.source_wh == document.size_wh else f" -> {to_w}x{to_h}")
+    facts = [
+        f"{document.frames} of {document.file_frames} frames",
+        f"size {size}",
+        f"grid {'x'.join(map(str, document.grid_thw))} patches",
+        f"{tokens.asked} vision tokens",
+    ]
+    if document.pruning is not None:
+        facts[-1] += f", {tokens.kept} kept ({document.pruning.method} {document.pruning.rate:g})"
     asked = ", ".join(f"{key} {value}" for key, value in document.sampling.items() if value is not None)
-    typer.echo(f"sampling: {asked}")
-    for note in document.notes:
-        typer.echo(f"note: {note}")
+    lines = [", ".join(facts), f"sampling: {asked}"]
+    if document.frames_missing:
+        lines.append(f"{document.frames_missing} frames are missing in the file")
+    return lines + [f"note: {note}" for note in document.notes]
+
+
+def _kept_of(document: FramesDocument, kept: list[int] | None, text: int) -> str:
+    """Of the frames that a text stands for: how many of their tokens pruning keeps."""
+    if kept is None or len(kept) != len(document.time_texts):
+        return ""
+    return f"  {kept[text]} of {document.vision_tokens.asked // len(kept)} tokens"
+
+
+def _print(document: FramesDocument) -> None:
+    typer.echo(f"{document.file} as {document.family} sees it")
+    for line in _facts(document):
+        typer.echo(line)
     per_text = -(-document.frames // len(document.time_texts))
-    typer.echo(f"{'frame':>7}  {'time in file':>12}  read as{'' if document.times_in == 'prompt' else ' (drawn)'}")
-    for number, (index, time_s) in enumerate(zip(document.indices, document.times_s, strict=True)):
-        text = document.time_texts[number // per_text] if number % per_text == 0 else ""
-        typer.echo(f"{index:>7}  {time_s:>10.3f} s  {text}".rstrip())
+    kept = None if document.pruning is None else document.pruning.kept_per_step
+    named = [
+        (", ".join(map(str, indices)), ", ".join(f"{time_s:.3f}" for time_s in times_s), text)
+        for indices, times_s, text in zip(
+            _batched(document.indices, per_text), _batched(document.times_s, per_text), document.time_texts, strict=True
+        )
+    ]
+    wide = [max(len(line[column]) for line in named) for column in (0, 1, 2)]
+    heads = ("frame" if per_text == 1 else "frames", "s in file")
+    wide = [max(wide[0], len(heads[0])), max(wide[1], len(heads[1])), wide[2]]
+    drawn = "" if document.times_in == "prompt" else " (drawn)"
+    typer.echo(f"{heads[0]:>{wide[0]}}  {heads[1]:>{wide[1]}}  read as{drawn}")
+    for number, (indices, times_s, text) in enumerate(named):
+        tokens = _kept_of(document, kept, number)
+        typer.echo(f"{indices:>{wide[0]}}  {times_s:>{wide[1]}}  {text:{wide[2]}}{tokens}".rstrip())
     pieces = (piece.text if piece.times in (None, 1) else f"{piece.text}*{piece.times}" for piece in document.prompt)
     typer.echo(f"prompt: {''.join(pieces)}")
     if document.pruning is not None:
-        typer.echo(
-            f"{document.pruning.method}: kept per step {document.pruning.kept_per_step}; {document.pruning.scores}"
-        )
+        typer.echo(f"{document.pruning.method}: {document.pruning.scores}")
     if document.sheet is not None:
         typer.echo(f"sheet: {document.sheet}")
+
+
+def _batched(values: Sequence[T], count: int) -> list[Sequence[T]]:
+    """`values` in pieces of `count`, the last one perhaps shorter."""
+    return [values[first : first + count] for first in range(0, len(values), count)]

@@ -29,9 +29,9 @@ def plan(
 ) -> None:
     """Say what a run would do and cost, from the files' headers: clips, frames, tokens, faults, time, what to change.
 
-    A few clips are decoded, for ten seconds at the most, to tell how long all of them take. Exit
-    codes: 0 planned (faulty rows and files are listed, they cost themselves only); 2 wrong
-    recipe, manifest or arguments.
+    A few clips are decoded, for ten seconds at the most, to tell how long all of them take. What headers say is cached;
+    VIDPIPE_NO_CACHE=1 turns that off. Exit codes: 0 planned (faulty rows and files are listed, they cost themselves
+    only); 2 wrong recipe, manifest or arguments.
     """
     from vidpipe.cli.advice import ADVICE
     from vidpipe.cli.recipe_options import recipe_from

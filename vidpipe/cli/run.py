@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vidpipe.cli import exit_codes
+from vidpipe.cli.progress_style import ProgressStyle
 
 if TYPE_CHECKING:
     from vidpipe.job.run import RunResult
@@ -34,6 +35,13 @@ def run(
         ),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget an earlier run in RUN_DIR.")] = False,
+    progress: Annotated[
+        ProgressStyle,
+        typer.Option(
+            help="On standard error: rich on a terminal, else plain lines; jsonl for programs (docs/progress.md); "
+            "none shows only what goes wrong."
+        ),
+    ] = ProgressStyle.AUTO,
 ) -> None:
     """Answer all rows; typed again, it goes on where it stopped.
 
@@ -51,9 +59,12 @@ def run(
     prospect = look_ahead(recipe_from(target, prompt, assignments or []))
     warn_of_budget(prospect)
     with own_terminal() as terminal:
-        display = make_display(terminal)
+        display = make_display(progress, terminal)
         path = run_dir or default_run_dir(prospect.loaded)
-        result = run_job(prospect, path, display, fresh=fresh, limit=limit, share=share)
+        try:
+            result = run_job(prospect, path, display, fresh=fresh, limit=limit, share=share)
+        finally:
+            display.end()  # also where planning failed: the terminal's cursor comes back
     sys.exit(_report(result, prospect.recipe))
 
 

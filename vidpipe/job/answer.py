@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from vidpipe.engine.interface import Engine, WantedGraphs
@@ -18,11 +19,12 @@ from vidpipe.errors import EngineError
 from vidpipe.job.budget import ByteBudget
 from vidpipe.job.decoded import Decoded
 from vidpipe.job.decoders import Decoders
-from vidpipe.job.display import Display
 from vidpipe.job.feed import ShardFeed
 from vidpipe.job.feed_report import FeedMeter, FeedReport
+from vidpipe.job.gauges import look
 from vidpipe.job.idle import IdleClock
 from vidpipe.job.loop import Loop
+from vidpipe.job.progress import RunProgress
 from vidpipe.job.prospect import Prospect
 from vidpipe.job.settings import Resolver
 from vidpipe.job.signals import stop_on_signals
@@ -41,7 +43,7 @@ def answer(
     decoders: Decoders,
     budget: ByteBudget,
     resolver: Resolver,
-    display: Display,
+    progress: RunProgress,
     limit: FailureLimit,
 ) -> tuple[bool, FeedReport | None, tuple[dict[str, Any], ...]]:
     """Answer the rows of a feed; False when asked to stop before the end, or when too many rows have failed.
@@ -61,7 +63,7 @@ def answer(
             feed = make_feed()
             try:
                 completed = _with_engine(
-                    prospect, run_dir, feed, engine, graphs, decoders, budget, resolver, display, meter, encoder, stop
+                    prospect, run_dir, feed, engine, graphs, decoders, budget, resolver, progress, meter, encoder, stop
                 )
                 return completed, _store(run_dir, meter, decoders, budget), tuple(encoder)
             except EngineError as error:
@@ -71,7 +73,7 @@ def answer(
                     message = f"{error}\nThe engine's own output is in {run_dir.engine_log}."
                     raise EngineError(error.kind, message) from error
                 restarts += 1
-                display.state(f"{error}; starting it again ({restarts} of {recipe.retry.engine_restarts})")
+                progress.warn(f"{error}; starting it again ({restarts} of {recipe.retry.engine_restarts})")
             finally:
                 feed.close()
             engine = make_engine(recipe.model, recipe.engine, prospect.checkpoint.location, prospect.demands)
@@ -86,7 +88,7 @@ def _with_engine(
     decoders: Decoders,
     budget: ByteBudget,
     resolver: Resolver,
-    display: Display,
+    progress: RunProgress,
     meter: FeedMeter,
     encoder: list[dict[str, Any]],
     stop: Callable[[], bool],
@@ -100,19 +102,23 @@ def _with_engine(
         decoded.cancel()
         return False
     idle = IdleClock(time.monotonic())
+    progress.engine(partial(look, meter, idle, decoded, decoders, budget, None))
     try:
-        display.state(f"starting {engine.version}")
+        progress.state(f"starting {engine.version}")
         engine.start(graphs)
         idle.started(time.monotonic())
-        display.state(f"running {engine.version}")
+        progress.state(f"running {engine.version}")
         depth = recipe.feed.queue_depth or 2 * engine.batch_rows
-        with Watchdog(recipe.retry.engine_timeout_s, run_dir.engine_log, display.state) as watchdog:
-            completed = Loop(engine, feed, decoded, budget, resolver, depth, idle, watchdog, meter).run(stop)
+        with Watchdog(recipe.retry.engine_timeout_s, run_dir.engine_log, progress.warn) as watchdog:
+            loop = Loop(engine, feed, decoded, budget, resolver, depth, idle, watchdog, meter)
+            progress.engine(partial(look, meter, idle, decoded, decoders, budget, loop))
+            completed = loop.run(stop)
             if (report := engine.encoder_report()) is not None:
                 encoder.append(report)
                 replace_json(run_dir.encoder_file, encoder)
             return completed
     finally:
+        progress.engine_ended()
         meter.engine(idle.ended(time.monotonic()), idle.idle_s)
         decoded.cancel()
         engine.stop()

@@ -40,6 +40,11 @@ class ByteBudget:
         self._closed = False
         self._changed = threading.Condition()
 
+    @property
+    def used(self) -> int:
+        """Bytes that are in now."""
+        return self._used
+
     def queue(self) -> Place:
         """A place at the end of the line."""
         with self._changed:

@@ -75,7 +75,7 @@ def codec_clip(reader: ClipReader, clip: Clip) -> Iterator[PreparedClip]:
     Raises:
         MediaError: the codec cannot take it.
     """
-    started = time.perf_counter()
+    started, core_started = time.perf_counter(), time.process_time()
     (medium,) = clip.first.row.media
     if medium.kind != "video":
         raise MediaError("unsupported_codec", f"{medium}: pictures have no codec stream.")
@@ -106,7 +106,8 @@ def codec_clip(reader: ClipReader, clip: Clip) -> Iterator[PreparedClip]:
         stat = path.stat()
         identity = fingerprint(["codec", str(path), stat.st_size, stat.st_mtime_ns, dict(video.processor_kwargs)])
         decode_s = time.perf_counter() - started
-        unseen = SeenClip((), (), MediaRecord("ok", 0, list(facts.notes)), 0, decode_s, 0)
+        core_s = time.process_time() - core_started
+        unseen = SeenClip((), (), MediaRecord("ok", 0, list(facts.notes)), 0, decode_s, core_s, 0)
         yield PreparedClip((video,), (identity,), unseen, tuple(timeline.times_s.tolist()))
 
 

@@ -46,8 +46,8 @@ class Decoded:
         self._preparer, self._recipe = preparer, recipe
         self._on_the_way: dict[Future[PreparedClip | ClipInputs], tuple[Task, Place]] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._on_the_way)
+    def __len__(self) -> int:
+        return len(self._on_the_way)
 
     def top_up(self) -> None:
         """Begin to decode further clips, if the feed has any."""

@@ -17,6 +17,7 @@ from vidpipe.job.work import ClipInputs, read_and_prepare
 from vidpipe.plan.clips import Clip
 from vidpipe.recipe.schema import Recipe
 from vidpipe.video.channel import JobFailedError
+from vidpipe.video.header_cache import keep_headers
 from vidpipe.video.pool import ClipPool, default_time_limit_s
 
 LOOK_LIMIT_S = 30.0
@@ -143,6 +144,7 @@ def _look_at(reader: ClipReader, clips: Sequence[Clip], tell: bool) -> list[Outl
             outlooks.append(reader.look(clip, tell=tell))
         except MediaError as error:
             outlooks.append(error)
+    keep_headers()
     return outlooks
 
 

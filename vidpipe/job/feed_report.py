@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vidpipe.job.prepare import SeenClip
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,13 @@ class FeedReport:
     peak_media_bytes: int
     media_limit_bytes: int
     engine_starts: int
+    decode_core_s: float | None = None
+    """Processor time of decoding; None in what an older vidpipe wrote."""
+
+    @property
+    def engine_s(self) -> float:
+        """Seconds in which the engine had work."""
+        return max(0.0, self.wall_s - sum(self.idle_s.values()))
 
     def sentence(self) -> str:
         """For people."""
@@ -39,14 +50,16 @@ class FeedMeter:
     """Counts what a `FeedReport` tells."""
 
     def __init__(self) -> None:
-        self.rows = self.clips = self.engine_starts = 0
-        self.decode_s = self.prepare_s = self.transfer_s = self.wall_s = 0.0
+        self.rows = self.clips = self.engine_starts = self.decoded_pixels = 0
+        self.decode_s = self.decode_core_s = self.prepare_s = self.transfer_s = self.wall_s = 0.0
         self.idle_s: dict[str, float] = {}
 
-    def clip(self, decode_s: float, prepare_s: float, transfer_s: float) -> None:
+    def clip(self, seen: SeenClip, prepare_s: float, transfer_s: float) -> None:
         """A clip has come through."""
         self.clips += 1
-        self.decode_s += decode_s
+        self.decode_s += seen.decode_s
+        self.decode_core_s += seen.decode_core_s
+        self.decoded_pixels += seen.frame_bytes // 3
         self.prepare_s += prepare_s
         self.transfer_s += transfer_s
 
@@ -71,4 +84,5 @@ class FeedMeter:
             peak_media_bytes,
             media_limit_bytes,
             self.engine_starts,
+            round(self.decode_core_s, 3),
         )

@@ -62,6 +62,22 @@ class IdleClock:
         self._since_s = None
         return waited_s
 
+    def elapsed_s(self, now_s: float) -> float:
+        """Seconds since the engine began to start."""
+        return now_s - self._began_s
+
+    def so_far(self, now_s: float) -> dict[str, float]:
+        """The seconds by cause, also of a stretch that goes on: what ends it is not known yet, so decoding."""
+        idle_s = dict(self.idle_s)
+        since_s = self._since_s
+        if since_s is None:
+            return idle_s
+        if not self._is_up:
+            return idle_s | {"start": idle_s["start"] + now_s - since_s}
+        tail_s = min(max(0.0, self._nothing_until_s - since_s), now_s - since_s)
+        left_s = now_s - since_s - tail_s
+        return idle_s | {"tail": idle_s["tail"] + tail_s, "decode": idle_s["decode"] + left_s}
+
     def ended(self, now_s: float) -> float:
         """The run is over; returns how long it took, from the start of the engine on."""
         if self._since_s is not None:

@@ -94,6 +94,16 @@ class Loop:
         self._in_flight: dict[str, _Waiting] = {}
         self._steps = engine.steps
 
+    @property
+    def rows_ready(self) -> int:
+        """Prepared rows that the engine has not taken."""
+        return len(self._ready)
+
+    @property
+    def rows_in_engine(self) -> int:
+        """Rows that it is at."""
+        return len(self._in_flight)
+
     def run(self, stop: Callable[[], bool]) -> bool:
         """Answer until every shard is done; False when `stop` said so before.
 
@@ -147,7 +157,7 @@ class Loop:
                 resolved = self._resolver.resolve(planned.settings)
                 self._settle(task, planned, outcome.unreadable(planned, resolved, result), resolved)
             return
-        self._meter.clip(result.seen.decode_s, result.prepare_s, result.transfer_s)
+        self._meter.clip(result.seen, result.prepare_s, result.transfer_s)
         clip = _OpenClip(task, result, arrival.place, len(result.inputs))
         for planned, engine_input in zip(task.clip.rows, result.inputs, strict=True):
             self._ready.append(_Waiting(planned, clip, engine_input))

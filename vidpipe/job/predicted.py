@@ -25,15 +25,19 @@ NAMES = {
     "results_bytes": "bytes of the results (planned without answers)",
 }
 """Key of a prediction -> what it is."""
+BESIDES = ("clips", "decoded_pixels")
+"""What is stored with them: times are foretold by these (see `early`)."""
 
 
 def predict(plan: Plan, outlooks: Sequence[Outlook | MediaError], prospect: Prospect) -> dict[str, int]:
     """What headers promise of rows that are about to run."""
-    found = dict.fromkeys(NAMES, 0)
+    found = dict.fromkeys((*NAMES, *BESIDES), 0)
     for clip, outlook in zip(plan.clips, outlooks, strict=True):
         if isinstance(outlook, MediaError):
             found["failed_rows"] += len(clip.rows)
             continue
+        found["clips"] += 1
+        found["decoded_pixels"] += outlook.decoded_pixels
         found["frames"] += outlook.frames * len(clip.rows)
         found["vision_tokens"] += outlook.vision_tokens * len(clip.rows)
         found["kept_tokens"] += outlook.kept_tokens * len(clip.rows)
@@ -65,7 +69,7 @@ def came_true(results: Path, rows: int) -> dict[str, int] | None:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def error_of(predicted: int, true: int) -> float | None:
+def error_of(predicted: float, true: float) -> float | None:
     """Share by which a prediction was too high (or, negative, too low); None where nothing came."""
     return None if true == 0 and predicted else 0.0 if predicted == true else predicted / true - 1
 
@@ -74,4 +78,4 @@ def summed(marks: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """The predictions of a run whose manifest has grown, together; empty where one is not there."""
     if not marks or not all(marks):
         return {}
-    return {name: sum(mark.get(name, 0) for mark in marks) for name in NAMES}
+    return {name: sum(mark.get(name, 0) for mark in marks) for name in (*NAMES, *BESIDES)}

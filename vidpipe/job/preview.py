@@ -27,6 +27,8 @@ from vidpipe.pruning.pixels import pixel_embedding
 from vidpipe.pruning.vidcom2 import vidcom2_mask
 from vidpipe.recipe.resolve import RowSettings
 from vidpipe.recipe.schema import Pruning, Recipe, Sampling
+from vidpipe.video.cache import cached_timeline
+from vidpipe.video.picture_video import pictures_in
 
 PIXEL_SCORES = "scores from pixels, not from the model's encoder: which tokens go is a preview, how many is exact"
 MASKS = {"evs": evs_mask, "vidcom2": vidcom2_mask}
@@ -41,6 +43,8 @@ class Preview:
     """Complete."""
     seen: SeenClip
     """Indices, file times, outcome of decoding."""
+    file_frames: int
+    """Frames that the file has, or pictures in the folder."""
     pixels: npt.NDArray[np.uint8]
     """[frames, height, width, 3], before the resize rule."""
     told_s: list[float]
@@ -118,6 +122,7 @@ def preview(
         family=family,
         sampling=sampling,
         seen=prepared.seen,
+        file_frames=len(cached_timeline(path)) if frames_fps is None else len(pictures_in(str(path))),
         pixels=video.pixels,
         told_s=told_s,
         time_texts=family.time_texts(told_s, sampling),

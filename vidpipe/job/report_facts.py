@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from vidpipe.benchmarks.speed import STAGES, read_speed
+from vidpipe.job.early import read_early, seconds_that_came_true
 from vidpipe.job.encoder_report import sentences
 from vidpipe.job.feed_report import FeedReport
 from vidpipe.job.predicted import NAMES, came_true, error_of, summed
@@ -72,8 +73,7 @@ def processes(folder: Path) -> list[Process]:
     found = []
     for path in sorted(folder.glob(FEED_FILES)):
         report = FeedReport(**_json(path))
-        busy_s = max(0.0, report.wall_s - sum(report.idle_s.values()))
-        parts = [("at work", busy_s), *report.idle_s.items()]
+        parts = [("at work", report.engine_s), *report.idle_s.items()]
         found.append(Process(report.wall_s, [(name, s) for name, s in parts if s >= LEAST_S], report.sentence()))
     return found
 
@@ -86,10 +86,28 @@ def compared(run_dir: RunDir, results: Path, rows: int) -> list[Compared]:
     found = []
     for name, value in predicted.items():
         if name in true:
-            error = error_of(value, true[name])
-            told = "" if error is None else "none" if error == 0 else f"{error:+.1%}"
-            found.append(Compared(NAMES[name], f"{value:,}", f"{true[name]:,}", told))
-    return found
+            found.append(Compared(NAMES[name], f"{value:,}", f"{true[name]:,}", _error(value, true[name])))
+    return found + _times(run_dir, results)
+
+
+def _times(run_dir: RunDir, results: Path) -> list[Compared]:
+    """Seconds that the first tenth of the run foretold, beside what all of it took."""
+    early, true = read_early(run_dir), seconds_that_came_true(run_dir, results)
+    if early is None or true is None:
+        return []
+    decode = f"core-seconds of decoding (foretold from the first {early.clips:,} clips)"
+    engine = f"seconds of engines at work (foretold from {early.rows:,} rows)"
+    wanted = ((decode, early.decode_core_s, true[0]), (engine, early.engine_s, true[1]))
+    return [
+        Compared(name, f"{foretold:,.2f}", f"{came:,.2f}", _error(foretold, came))
+        for name, foretold, came in wanted
+        if foretold is not None
+    ]
+
+
+def _error(predicted: float, true: float) -> str:
+    error = error_of(predicted, true)
+    return "" if error is None else "none" if error == 0 else f"{error:+.1%}"
 
 
 def distributions(results: Path) -> list[Distribution]:

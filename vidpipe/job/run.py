@@ -28,7 +28,9 @@ from vidpipe.job.encoder_plan import stored_graphs
 from vidpipe.job.encoder_possible import refuse_graphs, why_no_graphs_here
 from vidpipe.job.feed import ShardFeed
 from vidpipe.job.feed_report import FeedReport
+from vidpipe.job.progress import RunProgress
 from vidpipe.job.prospect import Prospect
+from vidpipe.job.run_count import RunCount
 from vidpipe.job.settings import Resolver, comparable, differences, git_revision, versions
 from vidpipe.job.sharding import stored_shards
 from vidpipe.job.summary import Summary, summarize
@@ -89,7 +91,7 @@ def run(
     run_dir = RunDir(path)
     run_dir.create()
     if not has_links(run_dir.claims):
-        display.state(f"{path} is on a file system without hard links: marks are made by exclusive creation")
+        display.warn(f"{path} is on a file system without hard links: marks are made by exclusive creation")
     if fresh:
         _refuse_live_workers(run_dir, prospect.recipe.record.lease_s)
         run_dir.clear()
@@ -102,7 +104,7 @@ def run(
         output_to(run_dir.engine_log),  # children print too
         Decoders(prospect.reader, workers, budget, preparer, most_workers(prospect.recipe)) as decoders,
     ):
-        shards = stored_shards(prospect, run_dir, decoders, limit)
+        shards = stored_shards(prospect, run_dir, decoders, limit, display.state)
         if is_complete(run_dir.results, shards.rows):
             summary = summarize(run_dir.results, len(prospect.manifest.rows))
             return RunResult(summary, run_dir.results, 0, interrupted=False)
@@ -112,15 +114,15 @@ def run(
             before += statuses.total()
         wanted = {shard for shard in _wanted(prospect, shards, limit) if shard % share[1] == share[0]}
         resolver = Resolver(prospect.recipe, prospect.family.name, engine.version)
-        feed = partial(ShardFeed, prospect, run_dir, shards, wanted, started, resolver, display.row, limit_of_failures)
-        display.begin(shards.rows, before)
-        try:
+        count = RunCount(run_dir, shards, wanted, limit_of_failures)
+        with RunProgress(display, run_dir, count, recipe.record.lease_s, prepares_here=not in_workers) as progress:
+            feed = partial(
+                ShardFeed, prospect, run_dir, shards, wanted, started, resolver, progress.row, limit_of_failures
+            )
             graphs = stored_graphs(run_dir, prospect)
             completed, report, encoder = answer(
-                prospect, run_dir, feed, engine, graphs, decoders, budget, resolver, display, limit_of_failures
+                prospect, run_dir, feed, engine, graphs, decoders, budget, resolver, progress, limit_of_failures
             )
-        finally:
-            display.end()
     status = read_status(path)
     stopped = not completed and limit_of_failures.exceeded
     if not completed and not stopped:  # whoever asked to stop may kill soon: no time for a merge

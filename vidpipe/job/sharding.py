@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -24,8 +24,12 @@ MOST_AT_ONCE = 32
 """Clips that go to a child together to be looked at."""
 
 
-def stored_shards(prospect: Prospect, run_dir: RunDir, decoders: Decoders, limit: int | None) -> Shards:
+def stored_shards(
+    prospect: Prospect, run_dir: RunDir, decoders: Decoders, limit: int | None, tell: Callable[[str], None]
+) -> Shards:
     """Shards for the manifest's first `limit` rows: those stored, and new ones for rows that have none.
+
+    `tell` is told what takes long.
 
     Raises:
         RecipeError: a row that has been planned reads differently now.
@@ -45,6 +49,7 @@ def stored_shards(prospect: Prospect, run_dir: RunDir, decoders: Decoders, limit
             return shards
         new = [row for row in prospect.manifest.rows[:limit] if row.id not in shards.sha]
         plan = prospect.plan(new)
+        tell(f"planning {len(new)} rows: reading the headers of {len(plan.clips)} clips")
         outlooks = look_at(plan.clips, decoders)
         store_graphs(run_dir, prospect, outlooks)
         groups = cut_rows(plan, outlooks)

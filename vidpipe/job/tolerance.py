@@ -54,6 +54,11 @@ class FailureLimit:
         """Whether there is a tolerance to keep to."""
         return self._tolerance is not None
 
+    @property
+    def seen(self) -> Mapping[int, Mapping[str, int]]:
+        """The rows a status that each shard has recorded, as far as this process knows."""
+        return self._shards
+
     def see(self, shard: int, statuses: Mapping[str, int]) -> None:
         """Take note of the rows a status that a shard has recorded by now."""
         self._counts.subtract(self._shards.get(shard, {}))

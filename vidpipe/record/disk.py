@@ -135,16 +135,18 @@ def await_seen(path: Path) -> Path:
     return path
 
 
-def replace_json(path: Path, values: Any) -> None:
-    """Write a JSON file whole, in place of an older one."""
+def replace_json(path: Path, values: Any, *, durable: bool = True) -> None:
+    """Write a JSON file whole, in place of an older one. `durable`: see `set_mark`."""
     temporary = temporary_for(path)
     try:
         temporary.write_text(json.dumps(values, ensure_ascii=True) + "\n")
-        sync(temporary)
+        if durable:
+            sync(temporary)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    sync(path.parent)
+    if durable:
+        sync(path.parent)
 
 
 def server_now_s(folder: Path) -> float:

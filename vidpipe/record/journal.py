@@ -17,6 +17,7 @@ from pathlib import Path
 from vidpipe.record.disk import sync
 
 _HEADER = struct.Struct(">II")
+HEADER_BYTES = _HEADER.size
 MAX_RECORD_BYTES = 1 << 30
 
 
@@ -64,9 +65,15 @@ class Journal:
         self._oldest_unsynced = None
 
 
-def read_journal(path: Path) -> Iterator[bytes]:
-    """The whole records of a journal, in order; a torn end is passed over."""
+def read_journal(path: Path, start: int = 0) -> Iterator[bytes]:
+    """The whole records of a journal, in order; a torn end is passed over.
+
+    Args:
+        path: The journal.
+        start: Byte at which a record begins: the sum of `HEADER_BYTES` and length over those before it.
+    """
     with path.open("rb") as file:
+        file.seek(start)
         while len(header := file.read(_HEADER.size)) == _HEADER.size:
             length, checksum = _HEADER.unpack(header)
             if length > MAX_RECORD_BYTES:

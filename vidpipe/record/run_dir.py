@@ -12,6 +12,8 @@ parts/000003.0002.parquet   the whole shard
 done/000003                 names the part that counts; the first writer wins (mark)
 engine.<host>.<pid>.log     what an engine printed
 feed.<host>.<pid>.json      how busy a process kept its engine
+progress.<host>.<pid>.json  what a process at work last said of itself; removed when it ends in order
+early.json                  how long decoding and engine will take, by the first clips (mark)
 encoder_graphs.json         graphs of the vision encoder, for all processes; the first writer wins (mark)
 encoder.<host>.<pid>.json   what the vision encoder did in a process's engines
 slurm/                      Slurm jobs of the run: what was asked for, scripts, logs (`vidpipe.cluster`)
@@ -35,6 +37,8 @@ from vidpipe.redact import is_secret_name, redact
 
 FEED_FILES = "feed.*.json"
 """Reports of all processes on a run."""
+PROGRESS_FILES = "progress.*.json"
+"""What the processes at work say of themselves."""
 
 
 class RunDir:
@@ -54,6 +58,8 @@ class RunDir:
         process = f"{os.uname().nodename}.{os.getpid()}"
         self.engine_log = path / f"engine.{process}.log"
         self.feed_file = path / f"feed.{process}.json"
+        self.progress_file = path / f"progress.{process}.json"
+        self.early_file = path / "early.json"
         self.graphs_file = path / "encoder_graphs.json"
         self.encoder_file = path / f"encoder.{process}.json"
 
@@ -73,7 +79,8 @@ class RunDir:
         folders = (self.done, self.claims, self.parts, self.plans)
         files = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
         files += [*self.path.glob("engine.*.log"), *self.path.glob(FEED_FILES)]
-        files += [*self.path.glob("encoder.*.json"), self.graphs_file]
+        files += [*self.path.glob("encoder.*.json"), self.graphs_file, self.early_file]
+        files += self.path.glob(PROGRESS_FILES)
         for file in (*files, self.order_file, self.results, self.report_file, self.recipe_file):
             file.unlink(missing_ok=True)
         self.run_file.unlink(missing_ok=True)  # last: until then this is a run directory

@@ -16,9 +16,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+
 from vidpipe.manifest.row import ColumnKind
 from vidpipe.record import entries
 from vidpipe.record.disk import set_mark
+from vidpipe.record.failures import FailureCount
 from vidpipe.record.journal import Journal, read_journal
 from vidpipe.record.lease import Lease, was_given_back
 from vidpipe.record.parts import parquet_writer
@@ -115,13 +118,16 @@ class ShardWriter:
         self._journal.close(keep=False)  # the part that is made of it is synced, and the mark after that
         shard, attempt = self.lease.shard, self.lease.attempt
         part = self._run_dir.part_file(shard, attempt)
+        failures = FailureCount()
         try:
-            statuses = self._write(part)
+            statuses = self._write(part, failures)
         except FileNotFoundError:
             if self._run_dir.done_file(shard).exists():
                 return False  # another attempt was first, and has removed the journals
             raise
         mark = {"part": part.name, "rows": statuses.total(), "statuses": statuses, "attempt": attempt}
+        if failures.most_first:
+            mark["failures"] = failures.as_mark()
         won = set_mark(self._run_dir.done_file(shard), mark)
         if not won:
             part.unlink()
@@ -129,14 +135,17 @@ class ShardWriter:
             self._run_dir.journal_file(shard, old).unlink(missing_ok=True)
         return won
 
-    def _write(self, part: Path) -> Counter[str]:
-        """Write the journal's rows as Parquet; returns the rows of each status."""
+    def _write(self, part: Path, failures: FailureCount) -> Counter[str]:
+        """Write the journal's rows as Parquet; counts those that failed, and returns the rows of each status."""
         statuses: Counter[str] = Counter()
         rows = entries.rows(read_journal(self._journal.path))
         with parquet_writer(part, output_schema(self._columns), {RUN_KEY: json.dumps(self._run)}) as writer:
             while batch := list(islice(rows, BATCH_ROWS)):
                 table = to_table(batch, self._columns)
                 statuses.update(table["status"].to_pylist())
+                failed = table.filter(pc.is_valid(table["error_kind"]))
+                for kind, error in zip(failed["error_kind"].to_pylist(), failed["error"].to_pylist(), strict=True):
+                    failures.add(kind, error or "")
                 writer.write_table(table)
             writer.add_key_value_metadata({RESOLVED_KEY: json.dumps(self._settings)})
         return statuses

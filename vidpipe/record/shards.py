@@ -32,6 +32,8 @@ class Shards:
     """Hash of each row's content, by id."""
     cost: Mapping[int, int]
     """Predicted cost of each shard."""
+    plans: int
+    """Plan files that were read."""
 
     @property
     def rows(self) -> int:
@@ -41,7 +43,11 @@ class Shards:
 
 def read_plan(run_dir: RunDir) -> pa.Table:
     """All plan files of a run as one table of `SCHEMA`; empty for a new run."""
-    files = [run_dir.plans / mark["plan"] for mark in _plan_marks(run_dir)]
+    return _read(run_dir, _plan_marks(run_dir))
+
+
+def _read(run_dir: RunDir, marks: Iterable[Mapping[str, Any]]) -> pa.Table:
+    files = [run_dir.plans / mark["plan"] for mark in marks]
     return pa.concat_tables([SCHEMA.empty_table(), *map(pq.read_table, files)])
 
 
@@ -49,14 +55,39 @@ def read_shards(run_dir: RunDir) -> Shards:
     """The plan as Python objects; for a million rows `read_plan` takes a tenth of the memory."""
     ids: dict[int, list[str]] = {}
     sha: dict[str, str] = {}
-    for batch in read_plan(run_dir).to_batches(max_chunksize=10_000):
+    marks = list(_plan_marks(run_dir))
+    for batch in _read(run_dir, marks).to_batches(max_chunksize=10_000):
         for shard, row_id, row_sha in zip(*(batch[name].to_pylist() for name in SCHEMA.names), strict=True):
             ids.setdefault(shard, []).append(row_id)
             sha[row_id] = row_sha
     cost = dict.fromkeys(ids, 0)
-    for mark in _plan_marks(run_dir):
+    for mark in marks:
         cost |= enumerate(mark.get("costs", ()), mark.get("first", 0))  # earlier versions have not written them
-    return Shards({shard: tuple(members) for shard, members in ids.items()}, sha, cost)
+    return Shards({shard: tuple(members) for shard, members in ids.items()}, sha, cost, len(marks))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large the shards of a run are."""
+
+    rows: Mapping[int, int]
+    cost: Mapping[int, int]
+    """Predicted; the rows where a plan has no costs (older versions)."""
+
+    def cost_a_row(self, shard: int) -> float:
+        """Rows of one shard are reckoned to cost the same."""
+        return self.cost[shard] / self.rows[shard]
+
+
+def read_sizes(run_dir: RunDir) -> Sizes:
+    """Rows and cost of each shard; of the plan's files only one column is read."""
+    rows: dict[int, int] = {}
+    cost: dict[int, int] = {}
+    for mark in _plan_marks(run_dir):
+        column = pq.read_table(run_dir.plans / mark["plan"], columns=["shard"])["shard"]
+        rows |= {count["values"]: count["counts"] for count in column.value_counts().to_pylist()}
+        cost |= enumerate(mark.get("costs", ()), mark.get("first", 0))
+    return Sizes(rows, {shard: cost.get(shard, 0) for shard in rows} if any(cost.values()) else rows)
 
 
 def add_shards(
@@ -77,7 +108,6 @@ def add_shards(
         known: The plan so far.
         predicted: Kept beside the plan, for comparison with what comes true.
     """
-    generation = sum(1 for _ in _plan_marks(run_dir))
     first = max(known.ids, default=-1) + 1
     path = run_dir.plans / f"{uuid.uuid4().hex}.parquet"
     columns = {
@@ -89,7 +119,8 @@ def add_shards(
     with parquet_writer(path, SCHEMA, {}) as writer:
         writer.write_table(table)
     mark = {"plan": path.name, "rows": table.num_rows, "first": first, "costs": list(costs)}
-    if not set_mark(run_dir.plans / f"{generation:06d}", mark | {"predicted": dict(predicted or {})}):
+    # The place behind what the caller knows: whoever planned at the same time has taken it, or will not get it.
+    if not set_mark(run_dir.plans / f"{known.plans:06d}", mark | {"predicted": dict(predicted or {})}):
         path.unlink()
 
 

@@ -2,114 +2,109 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import pyarrow.compute as pc
-
 from vidpipe.errors import RecipeError
-from vidpipe.record import entries
-from vidpipe.record.collect import done_marks
-from vidpipe.record.disk import read_mark, server_now_s
-from vidpipe.record.journal import read_journal
-from vidpipe.record.lease import heartbeat_age_s, is_alive
+from vidpipe.record.disk import server_now_s
+from vidpipe.record.failures import Failed
 from vidpipe.record.run_dir import RunDir
-from vidpipe.record.shards import read_plan
-
-
-@dataclass(frozen=True)
-class Worker:
-    """A process at work."""
-
-    host: str
-    pid: int
-    shards: tuple[int, ...]
-    heartbeat_age_s: float
-    slurm_task: str | None
-    """The task that it is, as Slurm's commands call it."""
+from vidpipe.record.shards import Sizes, read_sizes
+from vidpipe.record.tally import Tally
+from vidpipe.record.workers import Worker, find_workers
 
 
 @dataclass(frozen=True)
 class RunStatus:
     """A run at one moment."""
 
-    rows: int
-    recorded: int
-    statuses: dict[str, int]
-    shards: int
-    shards_done: int
-    workers: tuple[Worker, ...]
+    rows: int = 0
+    recorded: int = 0
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    failures: tuple[Failed, ...] = ()
+    """Recorded rows with an error, the most frequent kind first."""
+    shards: int = 0
+    shards_done: int = 0
+    workers: tuple[Worker, ...] = ()
     """Processes whose heartbeat is younger than the lease."""
-    rows_per_s: float | None
-    """Since the run began; None before the first row."""
-    seconds_left: float | None
+    lost: tuple[Worker, ...] = ()
+    """Processes that died or are cut off, and whose shards nobody has taken over."""
+    rows_per_s: float | None = None
+    """Of the processes at work, as they say; None where none has said so."""
+    seconds_left: float | None = None
+    """At that speed, by predicted cost; 0 when all rows are recorded."""
+
+
+class StatusReader:
+    """Reads the state of one run; a second look costs little.
+
+    Args:
+        folder: The run directory.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._run_dir = RunDir(folder)
+        self._tally = Tally(self._run_dir)
+
+    def read(self) -> RunStatus:
+        """Its state now.
+
+        Raises:
+            RecipeError: there is no run.
+        """
+        run_dir, run = self._run_dir, self._run_dir.read_run()
+        if run is None and run_dir.claims.is_dir():  # submitted, and no task has begun yet
+            return RunStatus()
+        if run is None:
+            raise RecipeError(
+                f"{run_dir.path} is not a run directory (it has no run.json). Type the -o of a vidpipe run."
+            )
+        sizes = read_sizes(run_dir)
+        self._tally.look()
+        by_shard, done = self._tally.statuses, run_dir.done_shards()
+        statuses: Counter[str] = Counter()
+        for counts in by_shard.values():
+            statuses.update(counts)
+        workers = find_workers(run_dir, done, server_now_s(run_dir.claims), run["lease_s"])
+        rates = [worker.rows_per_s for worker in workers.at_work if worker.rows_per_s]
+        recorded, rows = statuses.total(), sum(sizes.rows.values())
+        return RunStatus(
+            rows=rows,
+            recorded=recorded,
+            statuses=dict(statuses),
+            failures=self._tally.failures.most_first,
+            shards=len(sizes.rows),
+            shards_done=len(done),
+            workers=workers.at_work,
+            lost=workers.lost,
+            rows_per_s=sum(rates) if rates else None,
+            seconds_left=0.0 if rows and recorded >= rows else _seconds_left(sizes, by_shard, workers.at_work),
+        )
 
 
 def read_status(folder: Path) -> RunStatus:
-    """The state of the run in `folder`.
-
-    Raises:
-        RecipeError: there is none.
-    """
-    run_dir = RunDir(folder)
-    run = run_dir.read_run()
-    if run is None and run_dir.claims.is_dir():  # submitted, and no task has begun yet
-        return RunStatus(0, 0, {}, 0, 0, (), None, None)
-    if run is None:
-        raise RecipeError(f"{folder} is not a run directory (it has no run.json). Type the -o of a vidpipe run.")
-    lease_s = run["lease_s"]
-    plan, done = read_plan(run_dir), run_dir.done_shards()
-    statuses: Counter[str] = Counter()
-    for counts in statuses_by_shard(run_dir).values():
-        statuses.update(counts)
-    now_s = server_now_s(run_dir.claims)
-    holders: dict[tuple[str, int, str | None], list[tuple[int, float]]] = {}
-    for shard, attempt in run_dir.latest_attempts().items():
-        if shard in done:
-            continue
-        holder = read_mark(run_dir.claim_file(shard, attempt))
-        if holder and is_alive(run_dir, shard, attempt, now_s, lease_s):
-            age_s = heartbeat_age_s(run_dir, shard, attempt, now_s)
-            process = (holder["host"], holder["pid"], holder.get("slurm_task"))
-            holders.setdefault(process, []).append((shard, age_s))
-    elapsed_s = now_s - datetime.fromisoformat(run["started"]).timestamp()
-    rate = statuses.total() / elapsed_s if statuses.total() and elapsed_s > 0 else None
-    return RunStatus(
-        rows=plan.num_rows,
-        recorded=statuses.total(),
-        statuses=dict(statuses),
-        shards=pc.count_distinct(plan["shard"]).as_py(),
-        shards_done=len(done),
-        workers=tuple(
-            Worker(host, pid, tuple(sorted(shard for shard, _ in held)), min(age for _, age in held), task)
-            for (host, pid, task), held in sorted(holders.items(), key=lambda found: found[0][:2])
-        ),
-        rows_per_s=rate,
-        seconds_left=(plan.num_rows - statuses.total()) / rate if rate else None,
-    )
+    """See `StatusReader.read`."""
+    return StatusReader(folder).read()
 
 
 def statuses_by_shard(run_dir: RunDir) -> dict[int, Counter[str]]:
     """Rows a status that each shard has recorded so far, by whichever process."""
-    done = run_dir.done_shards()
-    unfinished = {
-        shard: _unfinished(run_dir, shard, attempt)
-        for shard, attempt in run_dir.latest_attempts().items()
-        if shard not in done
+    tally = Tally(run_dir)
+    tally.look()
+    return tally.statuses
+
+
+def _seconds_left(sizes: Sizes, by_shard: Mapping[int, Mapping[str, int]], workers: tuple[Worker, ...]) -> float | None:
+    """What is left by predicted cost, at the speed of the workers on what they hold."""
+    left = {
+        shard: max(0, rows - sum(by_shard.get(shard, {}).values())) * sizes.cost_a_row(shard)
+        for shard, rows in sizes.rows.items()
     }
-    # Marks last: a shard that is finished meanwhile has no journals any more.
-    return unfinished | {shard: Counter(mark["statuses"]) for shard, mark in done_marks(run_dir).items()}
-
-
-def _unfinished(run_dir: RunDir, shard: int, attempts: int) -> Counter[str]:
-    found: dict[str, str] = {}
-    for attempt in range(1, attempts + 1):
-        with suppress(FileNotFoundError):
-            for line in entries.rows(read_journal(run_dir.journal_file(shard, attempt))):
-                row = json.loads(line)
-                found.setdefault(row["id"], row["status"])
-    return Counter(found.values())
+    mean = sum(sizes.cost.values()) / max(1, sum(sizes.rows.values()))
+    speed = 0.0
+    for worker in workers:
+        own = [sizes.cost_a_row(shard) for shard in worker.shards if shard in sizes.rows] or [mean]
+        speed += (worker.rows_per_s or 0.0) * sum(own) / len(own)
+    return sum(left.values()) / speed if speed else None

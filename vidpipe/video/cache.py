@@ -29,7 +29,10 @@ from vidpipe.video.timeline import Timeline, read_timeline
 _FORMAT = 1
 """Raise when Timeline, PacketTable or the rules that fill them change: older entries are then not used."""
 _LIMIT_BYTES = 512 * 2**20
-_WAIT_S = 2.0
+WAIT_S = 2.0
+"""For another process that writes."""
+SWITCH = "VIDPIPE_NO_CACHE"
+"""Variable that, set to anything but 0, turns the caches of timelines and headers off."""
 _TABLE = """CREATE TABLE IF NOT EXISTS timeline
     (identity TEXT PRIMARY KEY, read_s REAL NOT NULL, bytes INTEGER NOT NULL, content BLOB NOT NULL)"""
 
@@ -39,6 +42,8 @@ def cached_timeline(path: PathLike, index: Path | None = None) -> Timeline:
 
     Errors are not kept: a file that failed is tried again.
     """
+    if not is_on():
+        return read_timeline(path)
     status = check_file(path)
     identity = f"{_FORMAT}:{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
     index = index or default_index()
@@ -49,6 +54,11 @@ def cached_timeline(path: PathLike, index: Path | None = None) -> Timeline:
     timeline = read_timeline(path)
     _keep(index, identity, pack(timeline))
     return timeline
+
+
+def is_on() -> bool:
+    """Whether the user wants caches."""
+    return os.environ.get(SWITCH, "0") in ("", "0")
 
 
 def default_index() -> Path:
@@ -87,7 +97,7 @@ def _look_up(index: Path, identity: str) -> bytes | None:
     if not index.exists():
         return None
     try:
-        with closing(sqlite3.connect(index, timeout=_WAIT_S)) as database:
+        with closing(sqlite3.connect(index, timeout=WAIT_S)) as database:
             row = database.execute("SELECT content FROM timeline WHERE identity = ?", (identity,)).fetchone()
     except sqlite3.Error:
         return None
@@ -97,7 +107,7 @@ def _look_up(index: Path, identity: str) -> bytes | None:
 def _keep(index: Path, identity: str, content: bytes) -> None:
     try:
         index.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(index, timeout=_WAIT_S)) as database, database:
+        with closing(sqlite3.connect(index, timeout=WAIT_S)) as database, database:
             database.execute(_TABLE)
             database.execute(
                 "INSERT OR REPLACE INTO timeline VALUES (?, ?, ?, ?)",
