@@ -46,7 +46,9 @@ def settings_of(folder: Path) -> tuple[dict[str, Any], Sampling]:
     return processor, FAMILY.complete(Sampling(), processor)
 
 
-def video(folder: Path, frames: int, width: int, height: int, ticks: list[int] | None = None, fps: float = 4.0) -> Video:
+def video(
+    folder: Path, frames: int, width: int, height: int, ticks: list[int] | None = None, fps: float = 4.0
+) -> Video:
     processor, sampling = settings_of(folder)
     pixels = np.random.default_rng(frames).integers(0, 255, (frames, height, width, 3)).astype(np.uint8)
     metadata = {"fps": fps, "total_num_frames": 999, "frames_indices": ticks or list(range(0, 4 * frames, 4))}

@@ -108,7 +108,7 @@ def test_one_request_fails_alone(engine: SglangEngine) -> None:
     long = "The input (99 tokens) is longer than the model's context length (50 tokens)."
     stand_in.Engine.script = {
         1: ValueError(long),
-        2: ValueError("Input length (2 tokens) exceeds the maximum allowed length (1 tokens)."),
+        2: ValueError("Multimodal prompt is too long after expanding multimodal tokens. [...] => 4376 >= 2042."),
         3: ValueError("json_schema is wrong"),
         4: TooBusy(503, "Retracted under decode memory pressure"),
         5: KeyError("grid"),

@@ -43,7 +43,7 @@ DEFAULT_ROWS = 64
 """Requests at a time where neither the recipe nor SGLang says; far below what it would start, for the KV room bounds
 them first."""
 POLL_S = 0.05
-TOO_LONG = ("context length", "maximum allowed length", "KV cache pool")
+TOO_LONG = ("context length", "maximum allowed length", "KV cache pool", "prompt is too long")
 """In the messages with which SGLang refuses a prompt for its length."""
 
 
@@ -75,6 +75,8 @@ class SglangEngine:
         self._in_flight = 0
         self._seen_at: float | None = None
         self._engine: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
 
     def start(self, graphs: WantedGraphs | None = None) -> None:
         """See `Engine.start`. To be called in the main thread; there are no graphs of the vision encoder."""
@@ -87,9 +89,7 @@ class SglangEngine:
             self._refuse_other_processor()
         except (CapabilityError, EngineError):
             raise
-        except BaseException as error:  # whatever a third-party engine raises while it starts, SystemExit too
-            if isinstance(error, KeyboardInterrupt):
-                raise
+        except (Exception, SystemExit) as error:  # whatever a third-party engine raises while it starts
             raise EngineError("engine_start", f"SGLang cannot start: {type(error).__name__}: {error}") from error
         info = self._engine._scheduler_init_result.scheduler_infos[0]
         self.kv_tokens = info["max_total_num_tokens"]
@@ -108,6 +108,7 @@ class SglangEngine:
         except RowError as error:
             self._done.put(Refusal(engine_input.id, error))
             return
+        assert self._loop is not None, "started"
         asyncio.run_coroutine_threadsafe(asked, self._loop)
 
     def poll(self) -> list[Reply | Refusal]:
@@ -134,9 +135,19 @@ class SglangEngine:
         engine, self._engine = self._engine, None
         if engine is None:
             return
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+        if self._loop is not None and self._thread is not None:
+            asyncio.run_coroutine_threadsafe(self._end_loop(), self._loop)
+            self._thread.join()
         engine.shutdown()
+
+    async def _end_loop(self) -> None:
+        """Give up what is under way, SGLang's own tasks among it, and end the thread."""
+        loop = asyncio.get_running_loop()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        loop.call_soon(loop.stop)
 
     async def _ask(self, engine_input: EngineInput, sampling_params: dict[str, Any]) -> None:
         """Put what becomes of a request into the queue; a failure of SGLang itself shows in `_raise_if_dead`."""
