@@ -15,7 +15,7 @@ from typing import Any
 Answer = dict[str, Any]
 
 
-class TooBusy(Exception):
+class TooBusyError(Exception):
     """As `fastapi.HTTPException`, which SGLang raises where it gives a request up."""
 
     def __init__(self, status_code: int, detail: str) -> None:

@@ -1,4 +1,4 @@
-"""Moss-VL's prompts and patches for SGLang: the frames and times that were chosen, through the checkpoint's processor."""
+"""Moss-VL's prompts and patches for SGLang: the frames and times that we chose, through the checkpoint's processor."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.engine import sglang_stand_in as stand_in
-from tests.engine.sglang_stand_in import TooBusy, answer
+from tests.engine.sglang_stand_in import TooBusyError, answer
 from vidpipe.engine import sglang_environment
 from vidpipe.engine.group import EngineGroup
 from vidpipe.engine.interface import Demands, EngineInput, Refusal, Reply
@@ -110,7 +110,7 @@ def test_one_request_fails_alone(engine: SglangEngine) -> None:
         1: ValueError(long),
         2: ValueError("Multimodal prompt is too long after expanding multimodal tokens. [...] => 4376 >= 2042."),
         3: ValueError("json_schema is wrong"),
-        4: TooBusy(503, "Retracted under decode memory pressure"),
+        4: TooBusyError(503, "Retracted under decode memory pressure"),
         5: KeyError("grid"),
     }
     for number in range(1, 7):

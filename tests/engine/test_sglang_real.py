@@ -53,7 +53,7 @@ def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subproc
     (folder / "rows.jsonl").write_text("\n".join(rows) + "\n")
     values = {"manifest": folder / "rows.jsonl", "media_root": ROOT / "data" / "demo", "engine.name": "sglang"}
     settings = [f"{key}={value}" for key, value in {**values, "engine.args": args}.items()]
-    command = [sys.executable, "-m", "vidpipe.cli.app", "run", ROOT / "recipes" / "demo.yaml", "-o", folder / "run"]
+    command = [sys.executable, "-m", "vidpipe", "run", ROOT / "recipes" / "demo.yaml", "-o", folder / "run"]
     command += [word for setting in settings for word in ("--set", setting)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}

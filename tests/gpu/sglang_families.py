@@ -77,7 +77,7 @@ def run(family: str, folder: Path, *, on_cpu: bool) -> dict[str, Any]:
         "engine": {"name": "sglang", "args": args},
     }
     (folder / "recipe.yaml").write_text(json.dumps(recipe, indent=1))
-    command = [sys.executable, "-m", "vidpipe.cli.app", "run", folder / "recipe.yaml", "-o", folder / "run", "--fresh"]
+    command = [sys.executable, "-m", "vidpipe", "run", folder / "recipe.yaml", "-o", folder / "run", "--fresh"]
     paths = os.pathsep.join(filter(None, [str(ROOT), str(folder / "plugin"), os.environ.get("PYTHONPATH")]))
     environment = {"HF_HUB_OFFLINE": "1", **os.environ, "PYTHONPATH": paths}
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""A plugin of SGLang's that stands in for flashinfer's attention on the CPU: the kernel, nothing of the logic around it.
+"""A plugin of SGLang's that stands in for flashinfer's attention on the CPU: the kernel, not the logic around it.
 
 Moss-VL needs flashinfer's prefill for its mask, and flashinfer needs CUDA. SGLang's own attention in plain torch knows
 cross-attention, but no mask; here it gets one. SGLang finds the plugin by an entry point (`write_plugin`).
@@ -31,9 +31,8 @@ def register() -> None:
 
 
 def _masked_attention(runner: Any) -> Any:
-    from torch.nn.functional import scaled_dot_product_attention
-
     from sglang.srt.layers.attention.torch_native_backend import TorchNativeAttnBackend
+    from torch.nn.functional import scaled_dot_product_attention
 
     class MaskedAttention(TorchNativeAttnBackend):
         """Cross-attention of a prefill under the model's mask; everything else as it is."""
