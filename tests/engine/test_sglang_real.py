@@ -21,6 +21,7 @@ import pytest
 
 from tests.checkpoints import moss_vl as checkpoint
 from tests.conftest import ROOT
+from tests.engine import moss_reference
 from tests.engine.sglang_cpu_kernels import write_plugin
 from tests.engine.sglang_stand_in import Engine as StandIn
 from tests.engine.test_moss_prepare import video
@@ -30,6 +31,7 @@ from vidpipe.engine.group import EngineGroup
 from vidpipe.engine.interface import Demands, EngineInput, Refusal, Reply, Request, Video
 from vidpipe.engine.registry import make_engine
 from vidpipe.engine.sglang_engine import OWNED_ARGS, SEEDED
+from vidpipe.engine.sglang_prepare import SglangPrompt, _renderers
 from vidpipe.errors import EngineError
 from vidpipe.recipe.schema import EngineSection, Generation, Model
 
@@ -76,10 +78,12 @@ def moss(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Eng
     write_plugin(plugin)
     patch = pytest.MonkeyPatch()
     patch.syspath_prepend(str(plugin))  # a member's `PYTHONPATH` is this process's path
-    for name, value in (("SGLANG_TEST_RETRACT", "true"), ("SGLANG_TEST_RETRACT_INTERVAL", str(RETRACT_EVERY))):
+    # One place for the checkpoint's code: this process may know another from before the tests' own cache folder was set.
+    environment = {"HF_MODULES_CACHE": modules_cache(), "SGLANG_TEST_RETRACT": "true"}
+    for name, value in {**environment, "SGLANG_TEST_RETRACT_INTERVAL": str(RETRACT_EVERY)}.items():
         patch.setenv(name, value)
     backends = {"prefill_attention_backend": "flashinfer", "decode_attention_backend": "torch_native"}
-    settings = EngineSection(name="sglang", args={**CPU, **backends})
+    settings = EngineSection(name="sglang", args={**CPU, **backends, "dtype": "float32"})
     demands = Demands(architectures=("MossVLForConditionalGeneration",))
     engine = make_engine(Model(path=str(folder), trust_remote_code=True), settings, str(folder), demands)
     assert isinstance(engine, EngineGroup)
@@ -89,7 +93,14 @@ def moss(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Eng
     patch.undo()
 
 
-def ask(engine: EngineGroup, media: tuple[Video, ...], tokens: int, **questions: str) -> None:
+def modules_cache() -> str:
+    torchvision_on_cpu.install()
+    from transformers.utils import HF_MODULES_CACHE
+
+    return str(HF_MODULES_CACHE)
+
+
+def ask(engine: EngineGroup, media: tuple[Video, ...], tokens: int, **questions: str) -> dict[str, SglangPrompt]:
     parts = [{"type": "video"} for _ in media]
     requests = [
         Request(
@@ -100,9 +111,12 @@ def ask(engine: EngineGroup, media: tuple[Video, ...], tokens: int, **questions:
         )
         for name, text in questions.items()
     ]
+    prompts: dict[str, SglangPrompt] = {}
     for made in engine.preparer.prepare(requests, ["clip"] * len(media)).inputs:
         assert isinstance(made, EngineInput), made
         engine.submit(made)
+        prompts[made.id] = made.payload
+    return prompts
 
 
 def all_of(engine: EngineGroup, count: int) -> dict[str, Reply]:
@@ -117,15 +131,22 @@ def all_of(engine: EngineGroup, count: int) -> dict[str, Reply]:
 
 def test_moss_vl_answers(moss: EngineGroup, folder: Path) -> None:
     short, long = video(folder, 3, 90, 70), video(folder, 6, 60, 100)
-    ask(moss, (short,), ANSWER, first="What?", second="When?")
-    ask(moss, (long,), ANSWER, other="What?")
-    ask(moss, (), ANSWER, text="What?")
+    prompts = ask(moss, (short,), ANSWER, first="What?", second="When?")
+    prompts |= ask(moss, (long,), ANSWER, other="What?")
+    prompts |= ask(moss, (), ANSWER, text="What?")
     found = all_of(moss, 4)
     assert {reply.finish_reason for reply in found.values()} <= {"length", "stop"}
     slots = {name: reply.vision_tokens_kept for name, reply in found.items()}
     assert slots == {"first": 3 * 7, "second": 3 * 7, "other": 6 * 7, "text": 0}
     texts = {name: reply.text for name, reply in found.items()}
     assert texts["text"] not in (texts["first"], texts["other"])  # what is shown changes the answer
+    renderer = _renderers[moss.preparer]
+    image_id = renderer._token_id("<|image_pad|>")
+    for name, asked in (("first", (short,)), ("second", (short,)), ("other", (long,)), ("text", ())):
+        made = prompts[name]
+        media = made.media["image_data"][0] if asked else None
+        ids = moss_reference.answer(folder, made.token_ids, image_id, media, ANSWER)
+        assert renderer._tokenizer.decode(ids, skip_special_tokens=True) == texts[name], name
     ask(moss, (short,), ANSWER, again="What?")  # its clip and question from the prefix cache
     ask(moss, (long,), ANSWER, alone="What?")
     later = all_of(moss, 2)
