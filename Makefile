@@ -1,9 +1,10 @@
-# Two commands: `make demo` answers questions about videos, `make test` proves it still does.
+# Two commands: `make demo` answers questions about videos, `make test` proves it still does; `make test-sglang` does
+# so for the other engine.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo test test-sglang lint clean
 
 # Stamps, so that the second `make demo` costs no pip run.
 $(VENV)/.installed-cpu: pyproject.toml
@@ -27,6 +28,18 @@ lint: $(VENV)/.installed-dev
 # Two files at a time: most tests use one core, and an engine of theirs takes 2 GiB.
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# SGLang's Python beside the CPU build of torch that is here, and the three small packages that it imports besides. A
+# whole `pip install sglang` is a CUDA build of several gigabytes that would push vLLM's torch out.
+SGLANG := $(VENV)/sglang
+$(SGLANG)/.installed: Makefile $(VENV)/.installed-dev
+	rm -rf $(SGLANG)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --target $(SGLANG) \
+	    sglang==0.5.23 gguf ipython traitlets
+	touch $@
+
+test-sglang: $(SGLANG)/.installed
+	PYTHONPATH=$(abspath .):$(abspath $(SGLANG)) $(BIN)/python -m pytest -m sglang tests/engine
 
 clean:
 	rm -rf $(VENV) runs

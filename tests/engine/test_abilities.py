@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
-from vidpipe.engine import torchvision_on_cpu, vllm_environment
+from vidpipe.engine import sglang_environment, torchvision_on_cpu, vllm_environment
 from vidpipe.engine.abilities import _model_class, installed_abilities
 from vidpipe.errors import EngineError
 from vidpipe.models.family import Abilities
@@ -32,7 +34,23 @@ def test_what_is_written_is_true(name: str) -> None:
     installed = installed_abilities(family)
     assert installed.differences == ()
     assert installed.abilities == family.abilities
-    assert installed.engine_version == (VERSION if family.abilities.engine == "vllm" else None)
+    if family.abilities.engine == "vllm":
+        assert installed.engine_version == VERSION
+    else:
+        assert installed.engine_version == (None if find_spec("sglang") is None else "sglang 0.5.23")
+
+
+def test_what_the_installed_sglang_does_not_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = tmp_path / "sglang" / "srt" / "models"
+    models.mkdir(parents=True)
+    (tmp_path / "sglang" / "__init__.py").write_text("raise AssertionError('importing it takes ten seconds')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sglang_environment, "installed", lambda: "0.4.0")
+    unknown = installed_abilities(get_family("moss_vl"))
+    assert unknown.differences == ("sglang 0.4.0 does not know MossVLForConditionalGeneration",)
+    (models / "moss_vl.py").write_text("class MossVLForConditionalGeneration(nn.Module): ...")
+    known = installed_abilities(get_family("moss_vl"))
+    assert (known.differences, known.engine_version) == ((), "sglang 0.4.0")
 
 
 def test_the_engine_wins_over_what_is_written() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vidpipe.errors import CapabilityError
-from vidpipe.job.impossible import refuse_impossible, with_engine_args
+from vidpipe.job.impossible import refuse_impossible, with_engine, with_engine_args
 from vidpipe.models.registry import get_family
 from vidpipe.recipe.schema import Recipe
 
@@ -21,6 +21,8 @@ def refuse(family: str, **keys: Any) -> None:
 
 EVS = {"method": "evs", "rate": 0.5}
 REMOTE = {"trust_remote_code": True}
+SGLANG = {"name": "sglang"}
+WARM = {"seed": 1, "temperature": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,33 @@ REMOTE = {"trust_remote_code": True}
             {"engine": {"args": {"mm_encoder_tp_mode": "data"}}, "model": REMOTE},
             r"no data-parallel encoder.*qwen3_vl, minimax_m3",
         ),
-        ("moss_vl", {"model": REMOTE}, r"engine\.name: moss_vl runs in sglang.*qwen3_vl"),
+        ("moss_vl", {"model": REMOTE}, r"engine\.name: moss_vl runs in sglang, not in vllm.*vllm: qwen3_vl, llava"),
+        ("minimax_m3", {"engine": SGLANG}, r"runs in vllm, not in sglang\. Families for sglang: qwen3_vl, moss_vl"),
+        ("moss_vl", {"engine": SGLANG}, r"model\.trust_remote_code"),
+        ("moss_vl", {"engine": SGLANG, "model": REMOTE, "pruning": EVS}, r"pruning: SGLang drops no"),
+        ("qwen3_vl", {"engine": SGLANG, "pruning": EVS}, r"pruning: SGLang drops no.*engine\.name: vllm"),
+        ("qwen3_vl", {"engine": {**SGLANG, "encoder_graphs": "on"}}, r"engine sglang has none"),
+        ("qwen3_vl", {"engine": SGLANG, "generation": WARM}, r"generation\.seed: SGLang takes no notice.*true"),
+        (
+            "qwen3_vl",
+            {"engine": SGLANG, "overrides": [{"when": {"a": 1}, "generation": WARM}]},
+            r"overrides\[0\]\.generation: SGLang takes no notice",
+        ),
+        (
+            "qwen3_vl",
+            {"engine": SGLANG, "retry": {"rules": [{"when": ["empty"], "generation": {"temperature": 0.5}}]}},
+            r"retry\.rules\[0\]\.generation\.temperature: SGLang takes no notice",
+        ),
+        (
+            "moss_vl",
+            {"engine": {**SGLANG, "args": {"attention_backend": "fa3"}}, "model": REMOTE},
+            r"hidden from the text before them by flashinfer's prefill only; found 'fa3'",
+        ),
+        (
+            "moss_vl",
+            {"engine": {**SGLANG, "args": {"chunked_prefill_size": 4096}}, "model": REMOTE},
+            r"chunked_prefill_size 4096.*one piece",
+        ),
         ("llava_onevision2", {}, r"model\.trust_remote_code"),
     ],
 )
@@ -67,6 +95,33 @@ def test_a_family_brings_the_arguments_that_it_needs() -> None:
 def test_allowed(family: str) -> None:
     refuse(family)
     refuse(family, engine={"args": {"mm_encoder_tp_mode": "data"}})
+
+
+def test_allowed_in_sglang() -> None:
+    refuse("moss_vl", engine=SGLANG, model=REMOTE)
+    refuse("qwen3_vl", engine={**SGLANG, "args": {"attention_backend": "fa3", "chunked_prefill_size": 4096}})
+    heeded = {**SGLANG, "args": {"enable_deterministic_inference": True}}
+    refuse("qwen3_vl", engine=heeded, generation=WARM)
+    refuse("qwen3_vl", engine=SGLANG, generation={"seed": 1})  # at temperature 0 a seed changes nothing
+    longer = {"when": ["length"], "generation": {"max_tokens": 256}}
+    refuse("qwen3_vl", engine=SGLANG, retry={"rules": [longer]})
+
+
+@pytest.mark.parametrize(
+    ("family", "said", "taken"),
+    [
+        ("moss_vl", {}, "sglang"),
+        ("moss_vl", {"engine": {"args": {"tp_size": 2}}}, "sglang"),
+        ("moss_vl", {"engine": {"name": "vllm"}}, "vllm"),
+        ("moss_vl", {"engine": {"name": "fake"}}, "fake"),
+        ("qwen3_vl", {}, "vllm"),
+        ("qwen3_vl", {"engine": {"name": "sglang"}}, "sglang"),
+    ],
+)
+def test_a_recipe_without_an_engine_gets_the_familys(family: str, said: dict[str, Any], taken: str) -> None:
+    recipe = Recipe.model_validate({"manifest": "m", "model": {"path": "m"}, **said})
+    found = with_engine(recipe, get_family(family)).engine
+    assert found.name == taken and found.args == recipe.engine.args
 
 
 def test_graphs_are_allowed_with_pruning_and_where_vllm_has_none() -> None:

@@ -114,7 +114,9 @@ class FamilyDocument(Document):
     model_types: list[str]
     """`model_type` words in a checkpoint's config.json that mean it."""
     engine: str
-    """The engine that runs it."""
+    """The engine that runs it; `engine.name` where a recipe leaves it out."""
+    other_engines: list[str]
+    """Engines that run it too, without what is said of pruning and encoder graphs below."""
     engine_version: str | None
     """The installed engine that was asked for the abilities below; null where it is not installed: then as written."""
     sampling_rules: dict[str, list[str]]

@@ -44,7 +44,18 @@ def _family(name: str) -> FamilyDocument:
         installed = installed_abilities(family)
     abilities, notes = installed.abilities, list(installed.differences)
     if installed.engine_version is None:
-        notes.append(f"{abilities.engine} is not installed here: as written, not checked")
+        extra = "cpu" if abilities.engine == "vllm" else abilities.engine
+        notes.append(
+            f"{abilities.engine} is not installed here: as written, not checked (pip install 'vidpipe[{extra}]')"
+        )
+    if abilities.engine == "sglang":
+        notes.append(
+            "sglang: one video a row; no pruning, encoder graphs, codec or subtitles; prefill by flashinfer only "
+            "(docs/models.md)"
+        )
+    if abilities.other_engines:
+        others = ", ".join(abilities.other_engines)
+        notes.append(f"runs in {others} too (engine.name), without pruning, encoder graphs and codec")
     if abilities.pruning:
         notes.append("pruning: vLLM's wrong positions are repaired while a run prunes (docs/pruning.md)")
     if abilities.engine_args:
@@ -58,6 +69,7 @@ def _family(name: str) -> FamilyDocument:
         family=name,
         model_types=sorted(family.model_types),
         engine=abilities.engine,
+        other_engines=list(abilities.other_engines),
         engine_version=installed.engine_version,
         sampling_rules={rule: sorted(options) for rule, options in family.rules.items()},
         times_in=family.times_in,

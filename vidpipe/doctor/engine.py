@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from vidpipe.doctor.finding import Finding
 from vidpipe.doctor.machine import version_of
-from vidpipe.engine import vllm_environment
+from vidpipe.engine import sglang_environment, vllm_environment
 from vidpipe.engine.vllm_plugin.repair import TESTED
 from vidpipe.errors import EngineError
 
@@ -15,23 +15,34 @@ QUERY = ("nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format
 
 
 def engine() -> Iterator[Finding]:
-    """vLLM, torch, GPUs."""
+    """vLLM or SGLang, torch, GPUs."""
     gpus = _gpus()
-    try:
-        name, version = vllm_environment.installed()
-    except EngineError:
+    found = _installed()
+    if found is None:
         build = "cuda" if gpus else "cpu"
         yield Finding("engine", "error", "vLLM is not installed", f"pip install 'vidpipe[{build}]'")
         return
-    if version.split("+")[0] in TESTED:
+    name, version, tested, extra = found
+    if version.split("+")[0] in tested:
         yield Finding("engine", "ok", f"{name} {version}")
     else:
-        build = "cpu" if vllm_environment.is_cpu_build() else "cuda"
-        advice = f"it was tried with {' and '.join(sorted(TESTED))}: pip install --upgrade 'vidpipe[{build}]'"
+        advice = f"it was tried with {' and '.join(sorted(tested))}: pip install --upgrade 'vidpipe[{extra}]'"
         yield Finding("engine", "warning", f"{name} {version}, which vidpipe was not tried with", advice)
     yield _package("torch")
     yield _package("transformers")
-    yield _gpu(gpus, cuda_build=name == "vllm")
+    yield _gpu(gpus, cuda_build=extra != "cpu")
+
+
+def _installed() -> tuple[str, str, frozenset[str], str] | None:
+    """Name and version of the engine, the versions that were tried, and the extra that brings it."""
+    try:
+        name, version = vllm_environment.installed()
+    except EngineError:
+        try:
+            return "sglang", sglang_environment.installed(), sglang_environment.TESTED, "sglang"
+        except EngineError:
+            return None
+    return name, version, TESTED, "cpu" if vllm_environment.is_cpu_build() else "cuda"
 
 
 def _package(name: str) -> Finding:
@@ -49,7 +60,7 @@ def _gpu(gpus: list[str] | None, *, cuda_build: bool) -> Finding:
         return Finding("gpu", "warning", "; ".join(gpus), advice)
     if cuda_build:
         advice = "run on a host with a GPU (in a container: --gpus all, --nv), or pip install 'vidpipe[cpu]'"
-        return Finding("gpu", "error", "nvidia-smi finds none, and vLLM's CUDA build needs one", advice)
+        return Finding("gpu", "error", "nvidia-smi finds none, and the installed engine needs one", advice)
     return Finding("gpu", "ok", "none; the CPU build needs none")
 
 

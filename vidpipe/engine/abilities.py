@@ -10,9 +10,11 @@ import ast
 import inspect
 import textwrap
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from vidpipe.engine import torchvision_on_cpu, vllm_environment
+from vidpipe.engine import sglang_environment, torchvision_on_cpu, vllm_environment
 from vidpipe.errors import EngineError
 from vidpipe.models.family import Abilities, Family
 
@@ -34,8 +36,8 @@ class InstalledAbilities:
 def installed_abilities(family: Family) -> InstalledAbilities:
     """The abilities of `family`, asked of the installed engine. Imports that engine: seconds, the first time."""
     written = family.abilities
-    if written.engine != "vllm":
-        return InstalledAbilities(written, None)
+    if written.engine == "sglang":
+        return _in_sglang(written)
     try:
         version = " ".join(vllm_environment.installed())
     except EngineError:
@@ -59,6 +61,20 @@ def installed_abilities(family: Family) -> InstalledAbilities:
         if getattr(written, key) != getattr(found, key)
     ]
     return InstalledAbilities(found, version, tuple(differences))
+
+
+def _in_sglang(written: Abilities) -> InstalledAbilities:
+    """Whether the installed SGLang has the model; by its source, for importing all of its models takes long."""
+    try:
+        version = f"{sglang_environment.DISTRIBUTION} {sglang_environment.installed()}"
+    except EngineError:
+        return InstalledAbilities(written, None)
+    spec = find_spec("sglang")
+    folders = spec.submodule_search_locations if spec is not None else None
+    sources = [source for folder in folders or () for source in Path(folder, "srt", "models").glob("*.py")]
+    if any(f"class {written.architecture}(" in source.read_text(encoding="utf-8") for source in sources):
+        return InstalledAbilities(written, version)
+    return InstalledAbilities(written, version, (f"{version} does not know {written.architecture}",))
 
 
 def _model_class(architecture: str) -> Any:

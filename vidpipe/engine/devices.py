@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 
@@ -9,12 +10,18 @@ from vidpipe.errors import CapabilityError
 from vidpipe.recipe.schema import EngineSection
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+PARALLEL_ARGS = {
+    "vllm": ("tensor_parallel_size", "pipeline_parallel_size"),
+    "sglang": ("tp_size", "pp_size"),
+    "fake": ("tensor_parallel_size", "pipeline_parallel_size"),
+}
+"""Arguments of each engine that say over how many devices one model is spread."""
 
 
 def devices_needed(settings: EngineSection) -> int:
     """Devices that the engines of a run take together."""
-    each = int(settings.args.get("tensor_parallel_size", 1)) * int(settings.args.get("pipeline_parallel_size", 1))
-    return settings.data_parallel * each
+    each = (int(settings.args.get(name, 1)) for name in PARALLEL_ARGS[settings.name])
+    return settings.data_parallel * math.prod(each)
 
 
 def environments_of(settings: EngineSection) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Several engines of one host as one: each in a process of its own, with devices and ports of its own.
+"""Engines of one host as one: each in a process of its own, with devices and ports of its own.
 
     feed ─ submit ─▶ EngineGroup ═ shared memory ═▶ member process ─ engine ─ core process ─ GPU 0
                                  ═ shared memory ═▶ member process ─ engine ─ core process ─ GPU 1
@@ -79,7 +79,7 @@ class EngineGroup:
         while not all(member.ready for member in self._members):
             member, (kind, *values) = self._inbox.get()
             if kind != "ready":
-                raise EngineError("engine_start", f"engine {member.number} of {len(self._members)}: {values[0]}")
+                raise EngineError("engine_start", self._of(member, values[0]))
             member.ready = True
             batch_rows, kv_tokens = values
             member.batch_rows = batch_rows
@@ -117,7 +117,7 @@ class EngineGroup:
             if kind == "report":
                 reports.append(values[0])
             elif kind == "dead":
-                raise EngineError("engine_dead", f"engine {member.number} of {len(self._members)}: {values[0]}")
+                raise EngineError("engine_dead", self._of(member, values[0]))
         return together(reports)
 
     def stop(self) -> None:
@@ -145,8 +145,11 @@ class EngineGroup:
             else:
                 member.alive = False
                 if self._death is None:
-                    message = f"engine {member.number} of {len(self._members)}: {values[0]}"
-                    self._death = EngineError("engine_dead", message)
+                    self._death = EngineError("engine_dead", self._of(member, values[0]))
+
+    def _of(self, member: Member, message: str) -> str:
+        """A member's message, naming it where it is one of several."""
+        return message if len(self._members) == 1 else f"engine {member.number} of {len(self._members)}: {message}"
 
     def _note_progress(self, member: Member) -> None:
         """A step of the group is a step of each that has work: one that hangs must not hide behind the others."""

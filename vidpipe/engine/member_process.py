@@ -15,7 +15,7 @@ import sys
 import traceback
 
 from vidpipe.engine.interface import Engine
-from vidpipe.engine.registry import make_engine
+from vidpipe.engine.registry import single_engine
 from vidpipe.errors import EngineError
 from vidpipe.video.channel import ChannelClosedError, receive, send
 
@@ -32,7 +32,7 @@ def main() -> None:
     channel = socket.socket(fileno=int(sys.argv[1]))
     try:
         _, spec, graphs = receive(channel)
-        engine = make_engine(*spec)
+        engine = single_engine(*spec)
         engine.start(graphs)
         send(channel, ("ready", engine.batch_rows, engine.kv_tokens))
         _serve(channel, engine)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from vidpipe.engine.vllm_plugin.pruned_qwen3_vl import ARCHITECTURES
 from vidpipe.errors import CapabilityError, RowError
 from vidpipe.job.encoder_possible import refuse_graphs, why_no_graphs
+from vidpipe.job.sglang_possible import refuse_impossible_in_sglang
 from vidpipe.manifest.row import BadRow, Row
 from vidpipe.models.family import Family
 from vidpipe.models.registry import FAMILIES, get_family
@@ -28,15 +29,17 @@ def refuse_impossible(recipe: Recipe, family: Family, architectures: Sequence[st
     Raises:
         CapabilityError: naming the switch, the reason and the way out.
     """
+    able = _engines_of(family)
+    if recipe.engine.name not in (*able, NO_MODEL):
+        others = [name for name in FAMILIES if recipe.engine.name in _engines_of(get_family(name))]
+        raise CapabilityError(
+            f"engine.name: {family.name} runs in {' and '.join(able)}, not in {recipe.engine.name}. Families for "
+            f"{recipe.engine.name}: {', '.join(others)}."
+        )
+    refuse_impossible_in_sglang(recipe, family.abilities.architecture)
     _refuse_pruning(recipe, family, architectures)
     refuse_graphs(recipe, why_no_graphs(recipe, architectures))
     _refuse_encoder_switches(recipe, family)
-    needed = family.abilities.engine
-    if recipe.engine.name not in (needed, NO_MODEL):
-        raise CapabilityError(
-            f"engine.name: {family.name} runs in {needed}, not in {recipe.engine.name}. Families for "
-            f"{recipe.engine.name}: {', '.join(_families_with('engine', recipe.engine.name))}."
-        )
     if family.abilities.needs_remote_code and not recipe.model.trust_remote_code and recipe.engine.name != NO_MODEL:
         raise CapabilityError(
             f"model.trust_remote_code: {family.name} reads videos with the checkpoint's own Python code. Read it, "
@@ -103,6 +106,14 @@ class ImpossibleRows:
         )
 
 
+def with_engine(recipe: Recipe, family: Family) -> Recipe:
+    """`recipe` with the engine that the family runs in, where the recipe names none."""
+    if "name" in recipe.engine.model_fields_set:
+        return recipe
+    engine = recipe.engine.model_copy(update={"name": family.abilities.engine})
+    return recipe.model_copy(update={"engine": engine})
+
+
 def with_engine_args(recipe: Recipe, family: Family) -> Recipe:
     """`recipe` with the arguments that the family needs of its engine, so that rows record them.
 
@@ -142,6 +153,10 @@ def _refuse_encoder_switches(recipe: Recipe, family: Family) -> None:
             "dividing its weights. Remove the key. Families with it: "
             f"{', '.join(name for name in FAMILIES if get_family(name).abilities.encoder_data_parallel)}."
         )
+
+
+def _engines_of(family: Family) -> tuple[str, ...]:
+    return (family.abilities.engine, *family.abilities.other_engines)
 
 
 def _families_with(ability: str, word: str) -> list[str]:

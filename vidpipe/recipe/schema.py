@@ -85,17 +85,19 @@ class Pruning(Section):
 class EngineSection(Section):
     """Which engine runs the model, and how."""
 
-    name: Literal["vllm", "fake"] = "vllm"
-    """`vllm`: the CUDA or the CPU build, whichever is installed. `fake`: replies by a script, for tests."""
+    name: Literal["vllm", "sglang", "fake"] = "vllm"
+    """`vllm`: the CUDA or the CPU build, whichever is installed. `sglang`: SGLang, which Moss-VL needs and takes when
+    this is left out. `fake`: replies by a script, for tests."""
     encoder_graphs: Literal["auto", "on", "off"] = "auto"
     """CUDA graphs for the vision encoder: `auto` where the plan expects them to save time and a measurement at the
     engine's start agrees, `on` wherever they take a video without much padding."""
     data_parallel: Annotated[int, Field(ge=1)] = 1
     """Engines that one run starts on this host, each with devices of its own; one feed serves them all."""
     unknown_version: Literal["warn", "refuse"] = "refuse"
-    """With a vLLM version that a needed repair was not tested with: repair it all the same and say so, or refuse."""
+    """With a version of vLLM that a needed repair was not tested with, or of SGLang that vidpipe was not: go on all the
+    same and say so, or refuse."""
     args: dict[str, Any] = Field(default_factory=dict)
-    """Handed to vLLM's `EngineArgs` as they are (`fake`: the script)."""
+    """Handed to vLLM's `EngineArgs`, or SGLang's `ServerArgs`, as they are (`fake`: the script)."""
 
     @field_validator("encoder_graphs", mode="before")
     @classmethod
@@ -104,7 +106,7 @@ class EngineSection(Section):
 
 
 class Generation(Section):
-    """How answers are decoded; names and meanings are those of vLLM's SamplingParams."""
+    """How answers are decoded; names and meanings are those of vLLM's SamplingParams, with SGLang too."""
 
     max_tokens: Annotated[int, Field(ge=1)] = 64
     """Longest answer, in tokens; an answer cut there has the status `length`."""
