@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True)
@@ -72,3 +73,15 @@ class FeedMeter:
             media_limit_bytes,
             self.engine_starts,
         )
+
+
+def together(reports: Sequence[FeedReport]) -> FeedReport | None:
+    """The sum over several processes, seconds too; None of none."""
+    if not reports:
+        return None
+    values = [asdict(report) for report in reports]
+    idle_s: Counter[str] = Counter()
+    for report in reports:
+        idle_s.update(report.idle_s)
+    sums = {name: sum(one[name] for one in values) for name in values[0] if name != "idle_s"}
+    return FeedReport(**{**sums, "idle_s": dict(idle_s)})

@@ -1,0 +1,134 @@
+"""Decode actors on a Ray cluster in the place of child processes on this host.
+
+They belong to the process of one engine: Ray ends them with it, and starts none of them again by itself. A clip
+whose actor dies (a lost node, a killed process) goes to another one, so often and no more.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+
+from vidpipe.cluster.ray_decoder import Decoder, DecoderReply
+from vidpipe.errors import EngineError, MediaError
+from vidpipe.job.work import ClipInputs
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Job:
+    call: tuple[Any, ...]
+    """Arguments of `Decoder.run`."""
+    name: str
+    future: Future[Any]
+
+
+class RayPool:
+    """A `job.decoders.Pool`.
+
+    Args:
+        workers: Actors to ask for; each takes jobs from when Ray has found it a place on.
+        deaths: Actors that may die over one clip.
+    """
+
+    def __init__(self, workers: int, deaths: int) -> None:
+        self._deaths = deaths
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._actors: list[Any] = []
+        self._lock = threading.Lock()
+        self._closed = False
+        self._threads: list[threading.Thread] = []
+        for _ in range(workers):
+            self.add_worker()
+
+    def add_worker(self) -> None:
+        """See `Pool.add_worker`."""
+        thread = threading.Thread(target=self._serve, name=f"decode-actor-{len(self._threads)}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def submit(
+        self,
+        function: Callable[..., T],
+        *args: Any,
+        name: str,
+        time_limit_s: float,
+        first: Callable[[], object] | None = None,
+    ) -> Future[T]:
+        """See `ClipPool.submit`."""
+        future: Future[T] = Future()
+        self._jobs.put(_Job((function, args, name, time_limit_s, first), name, future))
+        return future
+
+    def close(self) -> None:
+        """See `Pool.close`."""
+        with self._lock:
+            self._closed = True
+            for actor in self._actors:
+                ray.kill(actor)
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _serve(self) -> None:
+        actor = self._start()
+        while (job := self._jobs.get()) is not None:
+            if self._closed:
+                job.future.cancel()
+                continue
+            if not job.future.set_running_or_notify_cancel():
+                continue
+            try:
+                for _ in range(self._deaths):
+                    try:
+                        result = self._run(actor, job)
+                        break
+                    except RayTaskError:  # a fault of ours in an actor that lives
+                        raise
+                    except RayError:
+                        actor = self._start()
+                else:
+                    raise MediaError("corrupt", f"{job.name}: {self._deaths} decode actors died while they read it")
+            except BaseException as error:  # it belongs to the waiting caller
+                job.future.set_exception(CancelledError("the pool was closed") if self._closed else error)
+            else:
+                job.future.set_result(result)
+                del result  # the caller alone decides how long the frames live
+            del job
+
+    def _run(self, actor: Any, job: _Job) -> Any:
+        if actor is None:
+            raise EngineError("engine_start", f"no decode actor starts: {self._why}")
+        sent_s = time.monotonic()
+        reply: DecoderReply = ray.get(actor.run.remote(*job.call))
+        result = reply.result()
+        if isinstance(result, ClipInputs):
+            # Clocks of two hosts have nothing in common: what was not work was transfer.
+            result = replace(result, done_at_s=sent_s + reply.worked_s)
+        return result
+
+    def _start(self) -> Any:
+        """An actor that has its place, however long Ray looks for one; None if it does not start."""
+        for _ in range(self._deaths):
+            with self._lock:
+                if self._closed:
+                    return None
+                actor = ray.remote(Decoder).options(num_cpus=1, max_restarts=0, max_task_retries=0).remote()
+                self._actors.append(actor)
+            try:
+                ray.get(actor.ready.remote())
+            except RayError as error:
+                self._why = str(error).strip()
+            else:
+                return actor
+        return None

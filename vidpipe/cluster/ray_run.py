@@ -1,0 +1,193 @@
+"""`vidpipe run --on ray`: engines as Ray actors, each with decode actors of its own, all on one run directory.
+
+    command: plan ─ actors ─ progress ─ merge
+                      │
+            engine actor (GPU) ◀═ object store ═ decode actors (cores, any node)
+                      │
+              leases, journals, parts in the run directory
+
+Ray finds the places, moves the clips and says which process is gone; what was answered, what was being tried and how
+often is in the run directory, as in every other way to run. So an engine actor is a whole run that joins, and the
+rules for rows that kill processes, for lost nodes and for other processes on the same run are the ones of `job` and
+`record`, unchanged. How much is decoded ahead is bounded in bytes by each engine's own budget.
+
+The actors are plain ones, not the stages of a Ray Data pipeline. Tried with Ray 2.60 (`map_batches` over two pools of
+stateful actors, one clip a block): an engine killed under `max_errored_blocks=-1` takes its neighbour's row with it
+and neither is named to the program; with Ray's own retries the row that kills is tried for ever; blocks of a lost node
+are made again by calling the source again, which a source that takes leases cannot allow; and every dataset starts its
+actors anew, so shards could not be claimed little by little without loading the model each time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from vidpipe.cluster.ray_desk import Desk
+from vidpipe.cluster.ray_engine import EngineActor, Seat
+from vidpipe.cluster.ray_places import Places
+from vidpipe.errors import EngineError, VidpipeError
+from vidpipe.job.answer import Answered
+from vidpipe.job.display import Display
+from vidpipe.job.feed_report import together
+from vidpipe.job.loop import GRACE_S
+from vidpipe.job.run import RunResult
+from vidpipe.job.signals import stop_on_signals
+from vidpipe.recipe.load import LoadedRecipe
+from vidpipe.record.run_dir import RunDir
+
+LOOK_S = 0.3
+STOP_S = GRACE_S + 10.0
+"""After a request to stop: time for the engines to give back what they hold."""
+
+
+def answer_on_ray(loaded: LoadedRecipe, engines: int, limit: int | None, display: Display, run_dir: RunDir) -> Answered:
+    """Have so many engines on the connected cluster answer the rows of a run that is planned; see `run(elsewhere=)`.
+
+    Raises:
+        VidpipeError: an engine found recipe or manifest wrong.
+        EngineError: no engine is left.
+    """
+    places = Places.on_cluster(loaded.recipe, engines)
+    if why := places.too_few():
+        display.state(why)
+    path = run_dir.path.absolute()
+    seats = [
+        Seat(number, loaded, path, limit, places.decoders_of(number), places.engines_a_node)
+        for number in range(engines)
+    ]
+    return _Crew(seats, places.gpus_an_engine, loaded.recipe.retry.engine_restarts, display, path).run()
+
+
+class _Crew:
+    """The engines of one command.
+
+    Args:
+        seats: What each is to do.
+        gpus: Of each engine.
+        restarts: Times that each is started again after it has died, lost nodes not counted.
+        display: Is told how it goes.
+        path: The run directory.
+    """
+
+    def __init__(self, seats: Sequence[Seat], gpus: int, restarts: int, display: Display, path: Path) -> None:
+        self._seats, self._gpus, self._restarts, self._display, self._path = seats, gpus, restarts, display, path
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        self._desk = ray.remote(Desk).options(num_cpus=0, scheduling_strategy=here).remote()
+        self._actors: dict[Any, tuple[Seat, Any]] = {}
+        """By the reference to what each engine will return."""
+        self._results: list[RunResult] = []
+        self._errors: list[EngineError] = []
+        self._deaths: Counter[int] = Counter()
+        self._states: dict[int, str] = {}
+        self._nodes: dict[int, str] = {}
+        self._shown = ""
+        self._until_s: float | None = None
+        """When to leave the engines that are still at work; None while they are wanted."""
+
+    def run(self) -> Answered:
+        """See `answer_on_ray`."""
+        with stop_on_signals() as asked_to_stop:
+            for seat in self._seats:
+                self._start(seat)
+            while self._actors and (self._until_s is None or time.monotonic() < self._until_s):
+                ended, _ = ray.wait(list(self._actors), timeout=LOOK_S)
+                for reference in ended:
+                    self._see_end(reference)
+                if self._until_s is None and (asked_to_stop() or self._results):
+                    self._stop()
+                self._show_news()
+        completed = any(not result.interrupted and not result.stopped for result in self._results)
+        stopped = asked_to_stop() or any(result.stopped for result in self._results)
+        if self._errors and not completed and not stopped:
+            raise self._errors[0]
+        feeds = [result.feed for result in self._results if result.feed is not None]
+        encoders = tuple(report for result in self._results for report in result.encoder)
+        return completed, together(feeds), encoders
+
+    def _start(self, seat: Seat) -> None:
+        actor = (
+            ray.remote(EngineActor)
+            .options(num_cpus=1, num_gpus=self._gpus, max_restarts=0, max_task_retries=0)
+            .remote()
+        )
+        self._states[seat.number] = "waiting for a place"
+        self._nodes.pop(seat.number, None)
+        self._actors[actor.run.remote(seat, self._desk)] = (seat, actor)
+
+    def _stop(self) -> None:
+        """Nobody needs to begin anything more: it was asked for, or an engine has found nothing left to do."""
+        self._until_s = time.monotonic() + STOP_S
+        ray.get(self._desk.ask_to_stop.remote())
+        for reference, (seat, actor) in list(self._actors.items()):
+            if seat.number not in self._nodes:  # it has not begun
+                ray.kill(actor)
+                del self._actors[reference]
+
+    def _see_end(self, reference: Any) -> None:
+        seat, actor = self._actors.pop(reference)
+        try:
+            found: RunResult | VidpipeError = ray.get(reference)
+        except RayTaskError as error:
+            if isinstance(error.cause, OSError):  # a full disk, for example
+                raise error.cause from None
+            found = EngineError("engine_dead", f"engine {seat.number}: unexpected {error}")
+        except RayError as error:
+            self._see_death(seat, _reason(error))
+            return
+        ray.kill(actor)
+        if isinstance(found, RunResult):
+            self._states[seat.number] = "done"
+            self._results.append(found)
+        elif isinstance(found, EngineError) and found.kind == "engine_timeout":
+            self._see_death(seat, str(found))
+        elif isinstance(found, EngineError):
+            self._give_up(seat, found)
+        else:
+            raise found
+
+    def _see_death(self, seat: Seat, reason: str) -> None:
+        lost = self._node_is_lost(seat)
+        self._deaths[seat.number] += not lost
+        if self._until_s is not None:
+            return
+        if self._deaths[seat.number] > self._restarts:
+            message = f"engine {seat.number} has died {self._deaths[seat.number]} times, last: {reason}"
+            self._give_up(seat, EngineError("engine_dead", f"{message}\nEngine logs are in {self._path}."))
+            return
+        how = "has lost its node" if lost else f"died ({self._deaths[seat.number]} of {self._restarts} restarts)"
+        self._display.state(f"engine {seat.number} {how}; starting it again. {reason}")
+        self._start(seat)
+
+    def _give_up(self, seat: Seat, error: EngineError) -> None:
+        self._states[seat.number] = "given up"
+        self._errors.append(error)
+        self._display.state(f"engine {seat.number} is given up: {error}")
+
+    def _node_is_lost(self, seat: Seat) -> bool:
+        node = self._nodes.get(seat.number)
+        return node is not None and not any(known["NodeID"] == node and known["Alive"] for known in ray.nodes())
+
+    def _show_news(self) -> None:
+        for report in ray.get(self._desk.news.remote()):
+            self._states[report.seat], self._nodes[report.seat] = report.state, report.node
+            for row in report.rows:
+                self._display.row(row)
+        counts = Counter(self._states.values())
+        text = ", ".join(f"{count} x {state}" if len(self._seats) > 1 else state for state, count in counts.items())
+        if text != self._shown:
+            self._shown = text
+            self._display.state(text)
+
+
+def _reason(error: RayError) -> str:
+    """What Ray says of a death, in one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines[:1] + [line for line in lines[1:] if "exit detail" in line.lower()])
