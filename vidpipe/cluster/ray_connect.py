@@ -66,9 +66,12 @@ def connected(address: str | None, engines: int) -> Iterator[None]:
     try:
         ray.init(address=address or "auto", **options)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        if address is not None or os.environ.get("RAY_ADDRESS"):
-            where = address or os.environ["RAY_ADDRESS"]
-            raise RecipeError(f"--on ray: no Ray cluster answers at {where}: {_first_line(error)}") from None
+        if address is not None or "any running Ray instance" not in str(error):
+            where = address or os.environ.get("RAY_ADDRESS", "this host")
+            raise RecipeError(
+                f"--on ray: no Ray cluster answers at {where}: {_first_line(error)}. `ray status` says whether it runs; "
+                "one with a token wants the same RAY_AUTH_MODE and RAY_AUTH_TOKEN here."
+            ) from None
         # Loopback: a host without a network has no other address that its own processes reach.
         ray.init(
             address="local",
