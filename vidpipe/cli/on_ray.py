@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from vidpipe.errors import RecipeError
@@ -54,7 +53,13 @@ class OnRay:
         from vidpipe.cluster.ray_connect import connected
 
         display.state("connecting to Ray")
-        with connected(self._address, self._engines):
+        with connected(self._address, self._engines) as disconnect:
             from vidpipe.cluster.ray_run import answer_on_ray
 
-            yield partial(answer_on_ray, self.loaded, self._engines, limit, display)
+            def answer(run_dir: RunDir) -> Answered:
+                try:
+                    return answer_on_ray(self.loaded, self._engines, limit, display, run_dir)
+                finally:
+                    disconnect()  # while what Ray prints of its own accord still goes to the run's log
+
+            yield answer

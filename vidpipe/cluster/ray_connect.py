@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
@@ -40,8 +40,10 @@ def address_of(place: str) -> str | None:
 
 
 @contextmanager
-def connected(address: str | None, engines: int) -> Iterator[None]:
-    """Inside, Ray's API works; afterwards the actors are gone, and a cluster that was started here, too.
+def connected(address: str | None, engines: int) -> Iterator[Callable[[], None]]:
+    """Inside, Ray's API works, until the end or until the given function is called; then the actors are gone.
+
+    So is a cluster that was started here.
 
     Args:
         address: `host:port` of a cluster; None: the one that `RAY_ADDRESS` names or that runs on this host, and where
@@ -69,8 +71,8 @@ def connected(address: str | None, engines: int) -> Iterator[None]:
         if address is not None or "any running Ray instance" not in str(error):
             where = address or os.environ.get("RAY_ADDRESS", "this host")
             raise RecipeError(
-                f"--on ray: no Ray cluster answers at {where}: {_first_line(error)}. `ray status` says whether it runs; "
-                "one with a token wants the same RAY_AUTH_MODE and RAY_AUTH_TOKEN here."
+                f"--on ray: no Ray cluster answers at {where}: {_first_line(error)}. `ray status` says whether it "
+                "runs; one with a token wants its RAY_AUTH_MODE and RAY_AUTH_TOKEN here, too."
             ) from None
         # Loopback: a host without a network has no other address that its own processes reach.
         ray.init(
@@ -81,7 +83,7 @@ def connected(address: str | None, engines: int) -> Iterator[None]:
             **options,
         )
     try:
-        yield
+        yield ray.shutdown
     finally:
         ray.shutdown()
 
