@@ -21,14 +21,16 @@ from vidpipe.cluster.ray_desk import REPORT_EVERY_S, Report
 from vidpipe.cluster.ray_pool import RayPool
 from vidpipe.engine.devices import environments_of
 from vidpipe.engine.interface import Capabilities, Preparer
-from vidpipe.errors import VidpipeError
+from vidpipe.errors import RecipeError, VidpipeError
 from vidpipe.job.budget import ByteBudget, default_limit
 from vidpipe.job.decoders import Decoders
 from vidpipe.job.prepare import ClipReader
 from vidpipe.job.prospect import look_ahead
 from vidpipe.job.run import RunResult, run
 from vidpipe.recipe.load import LoadedRecipe
+from vidpipe.record.disk import await_seen
 from vidpipe.record.row import OutputRow
+from vidpipe.record.run_dir import RunDir
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class EngineActor:
         os.environ.update(environments_of(seat.loaded.recipe.engine)[0])
         with _Reporter(seat.number, desk) as display:
             try:
+                see_run(seat.path)
                 return run(
                     look_ahead(seat.on_this_node()),
                     seat.path,
@@ -72,6 +75,21 @@ class EngineActor:
                 )
             except VidpipeError as error:
                 return error
+
+
+def see_run(path: Path) -> None:
+    """Make sure that the command's run directory is this node's, too: it would be begun anew here otherwise.
+
+    Raises:
+        RecipeError: there is no run.
+    """
+    try:
+        await_seen(RunDir(path).run_file)
+    except FileNotFoundError:
+        raise RecipeError(
+            f"{path} is no run directory on {os.uname().nodename}. Choose one with -o on a file system that all nodes "
+            "of the Ray cluster share."
+        ) from None
 
 
 def _decoders_anywhere(

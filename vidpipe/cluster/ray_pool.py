@@ -24,12 +24,14 @@ from vidpipe.job.work import ClipInputs
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Job:
     call: tuple[Any, ...]
     """Arguments of `Decoder.run`."""
     name: str
     future: Future[Any]
+    deaths: int = 0
+    """Actors that died at it."""
 
 
 class RayPool:
@@ -46,6 +48,8 @@ class RayPool:
         self._actors: list[Any] = []
         self._lock = threading.Lock()
         self._closed = False
+        self._why = ""
+        """Of the last actor that did not start."""
         self._threads: list[threading.Thread] = []
         for _ in range(workers):
             self.add_worker()
@@ -84,27 +88,40 @@ class RayPool:
         actor = self._start()
         while (job := self._jobs.get()) is not None:
             if self._closed:
-                job.future.cancel()
+                self._cancel(job)
                 continue
-            if not job.future.set_running_or_notify_cancel():
+            if not job.deaths and not job.future.set_running_or_notify_cancel():
                 continue
             try:
-                for _ in range(self._deaths):
-                    try:
-                        result = self._run(actor, job)
-                        break
-                    except RayTaskError:  # a fault of ours in an actor that lives
-                        raise
-                    except RayError:
-                        actor = self._start()
-                else:
-                    raise MediaError("corrupt", f"{job.name}: {self._deaths} decode actors died while they read it")
+                result = self._run(actor, job)
+            except RayTaskError as error:  # a fault of ours in an actor that lives
+                job.future.set_exception(error)
+            except RayError:
+                self._see_death(job)
+                actor = self._start()
             except BaseException as error:  # it belongs to the waiting caller
-                job.future.set_exception(CancelledError("the pool was closed") if self._closed else error)
+                job.future.set_exception(error)
             else:
                 job.future.set_result(result)
                 del result  # the caller alone decides how long the frames live
             del job
+
+    def _see_death(self, job: _Job) -> None:
+        """Leave the job to whichever actor has a place: there may be none for the successor of this one."""
+        with self._lock:  # behind `close` nobody would take it
+            if self._closed:
+                self._cancel(job)
+                return
+            job.deaths += 1
+            if job.deaths < self._deaths:
+                self._jobs.put(job)
+                return
+        message = f"{job.name}: {job.deaths} decode actors died while they read it"
+        job.future.set_exception(MediaError("corrupt", message))
+
+    def _cancel(self, job: _Job) -> None:
+        if not job.future.cancel():  # it has been begun
+            job.future.set_exception(CancelledError("the pool was closed"))
 
     def _run(self, actor: Any, job: _Job) -> Any:
         if actor is None:

@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from ray.exceptions import RayError, RayTaskError
+from ray.exceptions import ActorUnavailableError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from vidpipe.cluster.ray_desk import Desk
 from vidpipe.cluster.ray_engine import EngineActor, Seat
-from vidpipe.cluster.ray_places import Places
+from vidpipe.cluster.ray_places import Places, gpus_an_engine
 from vidpipe.errors import EngineError, VidpipeError
 from vidpipe.job.answer import Answered
 from vidpipe.job.display import Display
@@ -41,11 +41,16 @@ from vidpipe.job.loop import GRACE_S
 from vidpipe.job.run import RunResult
 from vidpipe.job.signals import stop_on_signals
 from vidpipe.recipe.load import LoadedRecipe
+from vidpipe.recipe.schema import Recipe
 from vidpipe.record.run_dir import RunDir
 
 LOOK_S = 0.3
+NODE_S = 5.0
+"""Time in which Ray finds out that a node is lost whose connections are closed."""
 STOP_S = GRACE_S + 10.0
 """After a request to stop: time for the engines to give back what they hold."""
+DONE_S = 15.0
+"""After the last row: time for the engines to note how busy they were; one that still loads its model is left."""
 
 
 def answer_on_ray(loaded: LoadedRecipe, engines: int, limit: int | None, display: Display, run_dir: RunDir) -> Answered:
@@ -56,14 +61,12 @@ def answer_on_ray(loaded: LoadedRecipe, engines: int, limit: int | None, display
         EngineError: no engine is left.
     """
     places = Places.on_cluster(loaded.recipe, engines)
-    if why := places.too_few():
-        display.state(why)
     path = run_dir.path.absolute()
     seats = [
         Seat(number, loaded, path, limit, places.decoders_of(number), places.engines_a_node)
         for number in range(engines)
     ]
-    return _Crew(seats, places.gpus_an_engine, loaded.recipe.retry.engine_restarts, display, path).run()
+    return _Crew(seats, loaded.recipe, display, path).run()
 
 
 class _Crew:
@@ -71,14 +74,13 @@ class _Crew:
 
     Args:
         seats: What each is to do.
-        gpus: Of each engine.
-        restarts: Times that each is started again after it has died, lost nodes not counted.
+        recipe: Its `retry.engine_restarts` are for each, lost nodes not counted.
         display: Is told how it goes.
         path: The run directory.
     """
 
-    def __init__(self, seats: Sequence[Seat], gpus: int, restarts: int, display: Display, path: Path) -> None:
-        self._seats, self._gpus, self._restarts, self._display, self._path = seats, gpus, restarts, display, path
+    def __init__(self, seats: Sequence[Seat], recipe: Recipe, display: Display, path: Path) -> None:
+        self._seats, self._recipe, self._display, self._path = seats, recipe, display, path
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         self._desk = ray.remote(Desk).options(num_cpus=0, scheduling_strategy=here).remote()
         self._actors: dict[Any, tuple[Seat, Any]] = {}
@@ -94,6 +96,7 @@ class _Crew:
 
     def run(self) -> Answered:
         """See `answer_on_ray`."""
+        self._say_if_too_few()
         with stop_on_signals() as asked_to_stop:
             for seat in self._seats:
                 self._start(seat)
@@ -102,30 +105,33 @@ class _Crew:
                 for reference in ended:
                     self._see_end(reference)
                 if self._until_s is None and (asked_to_stop() or self._results):
-                    self._stop()
+                    self._stop(DONE_S if self._completed else STOP_S)
                 self._show_news()
-        completed = any(not result.interrupted and not result.stopped for result in self._results)
-        stopped = asked_to_stop() or any(result.stopped for result in self._results)
-        if self._errors and not completed and not stopped:
+        if self._errors and not self._results and not asked_to_stop():
             raise self._errors[0]
         feeds = [result.feed for result in self._results if result.feed is not None]
         encoders = tuple(report for result in self._results for report in result.encoder)
-        return completed, together(feeds), encoders
+        return self._completed, together(feeds), encoders
+
+    @property
+    def _completed(self) -> bool:
+        """Whether an engine has found every row recorded."""
+        return any(not result.interrupted and not result.stopped for result in self._results)
 
     def _start(self, seat: Seat) -> None:
         actor = (
             ray.remote(EngineActor)
-            .options(num_cpus=1, num_gpus=self._gpus, max_restarts=0, max_task_retries=0)
+            .options(num_cpus=1, num_gpus=gpus_an_engine(self._recipe), max_restarts=0, max_task_retries=0)
             .remote()
         )
         self._states[seat.number] = "waiting for a place"
         self._nodes.pop(seat.number, None)
         self._actors[actor.run.remote(seat, self._desk)] = (seat, actor)
 
-    def _stop(self) -> None:
+    def _stop(self, within_s: float) -> None:
         """Nobody needs to begin anything more: it was asked for, or an engine has found nothing left to do."""
-        self._until_s = time.monotonic() + STOP_S
-        ray.get(self._desk.ask_to_stop.remote())
+        self._until_s = time.monotonic() + within_s
+        self._at_desk("ask_to_stop")
         for reference, (seat, actor) in list(self._actors.items()):
             if seat.number not in self._nodes:  # it has not begun
                 ray.kill(actor)
@@ -140,43 +146,56 @@ class _Crew:
                 raise error.cause from None
             found = EngineError("engine_dead", f"engine {seat.number}: unexpected {error}")
         except RayError as error:
-            self._see_death(seat, _reason(error))
+            ray.kill(actor)  # it may only be out of reach
+            self._see_death(seat, _reason(error), self._node_is_lost(seat, error))
             return
         ray.kill(actor)
         if isinstance(found, RunResult):
             self._states[seat.number] = "done"
             self._results.append(found)
         elif isinstance(found, EngineError) and found.kind == "engine_timeout":
-            self._see_death(seat, str(found))
+            self._see_death(seat, str(found), node_is_lost=False)
         elif isinstance(found, EngineError):
             self._give_up(seat, found)
         else:
             raise found
 
-    def _see_death(self, seat: Seat, reason: str) -> None:
-        lost = self._node_is_lost(seat)
-        self._deaths[seat.number] += not lost
+    def _see_death(self, seat: Seat, reason: str, node_is_lost: bool) -> None:
         if self._until_s is not None:
             return
-        if self._deaths[seat.number] > self._restarts:
-            message = f"engine {seat.number} has died {self._deaths[seat.number]} times, last: {reason}"
+        self._deaths[seat.number] += not node_is_lost
+        deaths, restarts = self._deaths[seat.number], self._recipe.retry.engine_restarts
+        if deaths > restarts:
+            message = f"engine {seat.number} has died {deaths} times, last: {reason}"
             self._give_up(seat, EngineError("engine_dead", f"{message}\nEngine logs are in {self._path}."))
             return
-        how = "has lost its node" if lost else f"died ({self._deaths[seat.number]} of {self._restarts} restarts)"
+        how = "has lost its node" if node_is_lost else f"died ({deaths} of {restarts} restarts)"
         self._display.state(f"engine {seat.number} {how}; starting it again. {reason}")
+        self._say_if_too_few()
         self._start(seat)
+
+    def _say_if_too_few(self) -> None:
+        if why := Places.on_cluster(self._recipe, len(self._seats)).too_few():
+            self._display.state(why)
 
     def _give_up(self, seat: Seat, error: EngineError) -> None:
         self._states[seat.number] = "given up"
         self._errors.append(error)
         self._display.state(f"engine {seat.number} is given up: {error}")
 
-    def _node_is_lost(self, seat: Seat) -> bool:
-        node = self._nodes.get(seat.number)
-        return node is not None and not any(known["NodeID"] == node and known["Alive"] for known in ray.nodes())
+    def _node_is_lost(self, seat: Seat, error: RayError) -> bool:
+        """Whether it was the node that died. Ray says of an actor there that it is unavailable, before it knows."""
+        until_s = time.monotonic() + (NODE_S if isinstance(error, ActorUnavailableError) else 0.0)
+        while True:
+            alive = {node["NodeID"] for node in ray.nodes() if node["Alive"]}
+            if seat.number in self._nodes and self._nodes[seat.number] not in alive:
+                return True
+            if time.monotonic() >= until_s:
+                return False
+            time.sleep(LOOK_S)
 
     def _show_news(self) -> None:
-        for report in ray.get(self._desk.news.remote()):
+        for report in self._at_desk("news"):
             self._states[report.seat], self._nodes[report.seat] = report.state, report.node
             for row in report.rows:
                 self._display.row(row)
@@ -185,6 +204,12 @@ class _Crew:
         if text != self._shown:
             self._shown = text
             self._display.state(text)
+
+    def _at_desk(self, method: str) -> Any:
+        try:
+            return ray.get(getattr(self._desk, method).remote())
+        except RayError as error:
+            raise EngineError("engine_dead", f"the actor that engines report to is gone: {_reason(error)}") from None
 
 
 def _reason(error: RayError) -> str:
