@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import time
@@ -48,6 +49,27 @@ def head(cores: int) -> Iterator[str]:
         process.stdin.close()
         process.wait(timeout=60)
         process.stdout.close()
+
+
+@contextmanager
+def further_node(address: str, cores: int) -> Iterator[Callable[[], None]]:
+    """One more node of a cluster, on this host too; the given function ends it with all its processes."""
+    command = [sys.executable, "-c", "from ray.scripts.scripts import main; main()", "start", "--address", address]
+    options = ["--num-cpus", str(cores), "--object-store-memory", str(100 * 2**20), "--block"]
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(
+        [*command, *options], stdout=quiet, stderr=quiet, env=os.environ | ENVIRONMENT, start_new_session=True
+    )
+
+    def lose() -> None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    try:
+        yield lose
+    finally:
+        if process.returncode is None:
+            lose()
 
 
 def start(recipe: Path, *options: object) -> subprocess.Popen[bytes]:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.conftest import ROOT, vidpipe
 from tests.crash.test_kill import assert_every_row_once, recorded, texts, windows
-from tests.ray.cluster import ENVIRONMENT, pids, start, wait_until
+from tests.ray.cluster import ENVIRONMENT, further_node, head, pids, start, wait_until
 
 Make = Callable[..., Path]
 ROWS = 60
@@ -58,7 +58,21 @@ def test_an_engine_and_a_decoder_are_killed(make_run: Make, ray_address: str) ->
     os.kill(pids("EngineActor", recipe.parent)[0], signal.SIGKILL)
     assert process.wait(timeout=120) == 0, (recipe.parent / "said").read_text()
     assert_every_row_once(recipe, ROWS)
-    assert "died (1 of 3 restarts); starting it again" in (recipe.parent / "said").read_text()
+    assert "is gone; starting it again (1 of 3)" in (recipe.parent / "said").read_text()
+
+
+def test_a_node_is_lost(make_run: Make) -> None:
+    """The one that is left has room for one engine and its first decoder; its second was on the lost one."""
+    pytest.importorskip("ray")
+    recipe = make_run(windows(40), script={"seconds_per_reply": 0.2, "texts": texts(40)}, feed={"workers": 4})
+    with head(2) as address, further_node(address, 4) as lose_it:
+        process = start(recipe, "--on", f"ray:{address}", *TWO)
+        wait_until(lambda: len(pids("Decoder", recipe.parent)) == 4 and recorded(recipe) >= 3)
+        assert recorded(recipe) < 30
+        lose_it()
+        assert process.wait(timeout=120) == 0, (recipe.parent / "said").read_text()
+    assert_every_row_once(recipe, 40)
+    assert "Ray has 2 cores and 0 GPUs" in (recipe.parent / "said").read_text()
 
 
 def test_the_command_is_stopped_killed_and_typed_again_beside_a_plain_one(make_run: Make, ray_address: str) -> None:

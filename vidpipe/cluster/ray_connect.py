@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
+from vidpipe.cluster.ray_places import CORES_AN_ENGINE
 from vidpipe.errors import CapabilityError, RecipeError
 from vidpipe.job.host import cores
 from vidpipe.redact import is_secret_name
@@ -48,7 +49,7 @@ def connected(address: str | None, engines: int) -> Iterator[Callable[[], None]]
     Args:
         address: `host:port` of a cluster; None: the one that `RAY_ADDRESS` names or that runs on this host, and where
             there is none, one of this host alone.
-        engines: So many engines, and a decoder for each, are to find a place on a cluster that is started here.
+        engines: So many are to find a place on a cluster that is started here.
 
     Raises:
         RecipeError: there is no cluster at `address`.
@@ -77,7 +78,7 @@ def connected(address: str | None, engines: int) -> Iterator[Callable[[], None]]
         # Loopback: a host without a network has no other address that its own processes reach.
         ray.init(
             address="local",
-            num_cpus=max(cores(), 2 * engines),
+            num_cpus=max(cores(), CORES_AN_ENGINE * engines),
             include_dashboard=False,
             _node_ip_address="127.0.0.1",
             **options,

@@ -10,10 +10,13 @@ from vidpipe.engine.devices import devices_needed
 from vidpipe.job.decoders import MOST_AT_FIRST
 from vidpipe.recipe.schema import Recipe
 
+CORES_AN_ENGINE = 2
+"""Beside its GPUs: its own, and that of its first decoder (see `ray_pool`). Further decoders take one each."""
+
 
 @dataclass(frozen=True)
 class Places:
-    """What there is, and how it is shared out. An engine takes a core beside its GPUs, a decoder a core."""
+    """What there is, and how it is shared out."""
 
     engines: int
     gpus_an_engine: int
@@ -41,7 +44,7 @@ class Places:
         if self.workers is not None:
             share = max(1, self.workers // self.engines + (engine < self.workers % self.engines))
             return share, share
-        most = max(1, (self.cores - self.engines) // self.engines)
+        most = max(1, (self.cores - CORES_AN_ENGINE * self.engines) // self.engines + 1)
         return min(max(1, most // 2), MOST_AT_FIRST), most
 
     @property
@@ -54,11 +57,12 @@ class Places:
     def too_few(self) -> str | None:
         """What to tell the user if not all find a place now."""
         gpus = self.engines * self.gpus_an_engine
-        if self.cores >= 2 * self.engines and sum(self.gpus) >= gpus:
+        cores = self.engines * CORES_AN_ENGINE
+        if self.cores >= cores and sum(self.gpus) >= gpus:
             return None
         return (
-            f"Ray has {self.cores} cores and {sum(self.gpus)} GPUs; {self.engines} engines and a decoder for each want "
-            f"{2 * self.engines} and {gpus}. Those without a place wait for nodes; engine.data_parallel sets the number"
+            f"Ray has {self.cores} cores and {sum(self.gpus)} GPUs; {self.engines} engines (engine.data_parallel) with "
+            f"a decoder each want {cores} and {gpus}. Those without a place wait for further nodes"
         )
 
 

@@ -2,6 +2,9 @@
 
 They belong to the process of one engine: Ray ends them with it, and starts none of them again by itself. A clip
 whose actor dies (a lost node, a killed process) goes to another one, so often and no more.
+
+The first one is on the engine's node, on a core that the engine's actor holds for it: engines that had taken the
+last cores would wait for decoders, and those for cores, for ever.
 """
 
 from __future__ import annotations
@@ -9,13 +12,14 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import ray
 from ray.exceptions import RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from vidpipe.cluster.ray_decoder import Decoder, DecoderReply
 from vidpipe.errors import EngineError, MediaError
@@ -44,6 +48,9 @@ class RayPool:
 
     def __init__(self, workers: int, deaths: int) -> None:
         self._deaths = deaths
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        self._beside = {"num_cpus": 0, "scheduling_strategy": here}
+        self._anywhere = {"num_cpus": 1}
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._actors: list[Any] = []
         self._lock = threading.Lock()
@@ -56,7 +63,9 @@ class RayPool:
 
     def add_worker(self) -> None:
         """See `Pool.add_worker`."""
-        thread = threading.Thread(target=self._serve, name=f"decode-actor-{len(self._threads)}", daemon=True)
+        number = len(self._threads)
+        place = self._anywhere if number else self._beside
+        thread = threading.Thread(target=self._serve, args=(place,), name=f"decode-actor-{number}", daemon=True)
         self._threads.append(thread)
         thread.start()
 
@@ -84,8 +93,8 @@ class RayPool:
         for thread in self._threads:
             thread.join()
 
-    def _serve(self) -> None:
-        actor = self._start()
+    def _serve(self, place: Mapping[str, Any]) -> None:
+        actor = self._start(place)
         while (job := self._jobs.get()) is not None:
             if self._closed:
                 self._cancel(job)
@@ -98,7 +107,7 @@ class RayPool:
                 job.future.set_exception(error)
             except RayError:
                 self._see_death(job)
-                actor = self._start()
+                actor = self._start(place)
             except BaseException as error:  # it belongs to the waiting caller
                 job.future.set_exception(error)
             else:
@@ -134,13 +143,13 @@ class RayPool:
             result = replace(result, done_at_s=sent_s + reply.worked_s)
         return result
 
-    def _start(self) -> Any:
+    def _start(self, place: Mapping[str, Any]) -> Any:
         """An actor that has its place, however long Ray looks for one; None if it does not start."""
         for _ in range(self._deaths):
             with self._lock:
                 if self._closed:
                     return None
-                actor = ray.remote(Decoder).options(num_cpus=1, max_restarts=0, max_task_retries=0).remote()
+                actor = ray.remote(Decoder).options(**place, max_restarts=0, max_task_retries=0).remote()
                 self._actors.append(actor)
             try:
                 ray.get(actor.ready.remote())

@@ -21,18 +21,18 @@ actors anew, so shards could not be claimed little by little without loading the
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import ray
-from ray.exceptions import ActorUnavailableError, RayError, RayTaskError
+from ray.exceptions import RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from vidpipe.cluster.ray_desk import Desk
 from vidpipe.cluster.ray_engine import EngineActor, Seat
-from vidpipe.cluster.ray_places import Places, gpus_an_engine
+from vidpipe.cluster.ray_places import CORES_AN_ENGINE, Places, gpus_an_engine
 from vidpipe.errors import EngineError, VidpipeError
 from vidpipe.job.answer import Answered
 from vidpipe.job.display import Display
@@ -45,8 +45,6 @@ from vidpipe.recipe.schema import Recipe
 from vidpipe.record.run_dir import RunDir
 
 LOOK_S = 0.3
-NODE_S = 5.0
-"""Time in which Ray finds out that a node is lost whose connections are closed."""
 STOP_S = GRACE_S + 10.0
 """After a request to stop: time for the engines to give back what they hold."""
 DONE_S = 15.0
@@ -74,7 +72,7 @@ class _Crew:
 
     Args:
         seats: What each is to do.
-        recipe: Its `retry.engine_restarts` are for each, lost nodes not counted.
+        recipe: Its `retry.engine_restarts` are for each, those after lost nodes not counted.
         display: Is told how it goes.
         path: The run directory.
     """
@@ -87,7 +85,8 @@ class _Crew:
         """By the reference to what each engine will return."""
         self._results: list[RunResult] = []
         self._errors: list[EngineError] = []
-        self._deaths: Counter[int] = Counter()
+        self._died_on: defaultdict[int, list[str | None]] = defaultdict(list)
+        """For each engine, the nodes on which it has died."""
         self._states: dict[int, str] = {}
         self._nodes: dict[int, str] = {}
         self._shown = ""
@@ -102,11 +101,11 @@ class _Crew:
                 self._start(seat)
             while self._actors and (self._until_s is None or time.monotonic() < self._until_s):
                 ended, _ = ray.wait(list(self._actors), timeout=LOOK_S)
+                self._show_news()  # an engine's last words come before its end
                 for reference in ended:
                     self._see_end(reference)
                 if self._until_s is None and (asked_to_stop() or self._results):
                     self._stop(DONE_S if self._completed else STOP_S)
-                self._show_news()
         if self._errors and not self._results and not asked_to_stop():
             raise self._errors[0]
         feeds = [result.feed for result in self._results if result.feed is not None]
@@ -121,7 +120,9 @@ class _Crew:
     def _start(self, seat: Seat) -> None:
         actor = (
             ray.remote(EngineActor)
-            .options(num_cpus=1, num_gpus=gpus_an_engine(self._recipe), max_restarts=0, max_task_retries=0)
+            .options(
+                num_cpus=CORES_AN_ENGINE, num_gpus=gpus_an_engine(self._recipe), max_restarts=0, max_task_retries=0
+            )
             .remote()
         )
         self._states[seat.number] = "waiting for a place"
@@ -147,30 +148,32 @@ class _Crew:
             found = EngineError("engine_dead", f"engine {seat.number}: unexpected {error}")
         except RayError as error:
             ray.kill(actor)  # it may only be out of reach
-            self._see_death(seat, _reason(error), self._node_is_lost(seat, error))
+            self._see_death(seat, _reason(error))
             return
         ray.kill(actor)
         if isinstance(found, RunResult):
             self._states[seat.number] = "done"
             self._results.append(found)
         elif isinstance(found, EngineError) and found.kind == "engine_timeout":
-            self._see_death(seat, str(found), node_is_lost=False)
+            self._see_death(seat, str(found))
         elif isinstance(found, EngineError):
             self._give_up(seat, found)
         else:
             raise found
 
-    def _see_death(self, seat: Seat, reason: str, node_is_lost: bool) -> None:
+    def _see_death(self, seat: Seat, reason: str) -> None:
         if self._until_s is not None:
             return
-        self._deaths[seat.number] += not node_is_lost
-        deaths, restarts = self._deaths[seat.number], self._recipe.retry.engine_restarts
+        self._died_on[seat.number].append(self._nodes.get(seat.number))
+        # Ray may learn late that it was the node; then it was no fault of the engine.
+        lost = {node["NodeID"] for node in ray.nodes() if not node["Alive"]}
+        deaths = sum(node not in lost for node in self._died_on[seat.number])
+        restarts = self._recipe.retry.engine_restarts
         if deaths > restarts:
             message = f"engine {seat.number} has died {deaths} times, last: {reason}"
             self._give_up(seat, EngineError("engine_dead", f"{message}\nEngine logs are in {self._path}."))
             return
-        how = "has lost its node" if node_is_lost else f"died ({deaths} of {restarts} restarts)"
-        self._display.state(f"engine {seat.number} {how}; starting it again. {reason}")
+        self._display.state(f"engine {seat.number} is gone; starting it again ({deaths} of {restarts}). {reason}")
         self._say_if_too_few()
         self._start(seat)
 
@@ -182,17 +185,6 @@ class _Crew:
         self._states[seat.number] = "given up"
         self._errors.append(error)
         self._display.state(f"engine {seat.number} is given up: {error}")
-
-    def _node_is_lost(self, seat: Seat, error: RayError) -> bool:
-        """Whether it was the node that died. Ray says of an actor there that it is unavailable, before it knows."""
-        until_s = time.monotonic() + (NODE_S if isinstance(error, ActorUnavailableError) else 0.0)
-        while True:
-            alive = {node["NodeID"] for node in ray.nodes() if node["Alive"]}
-            if seat.number in self._nodes and self._nodes[seat.number] not in alive:
-                return True
-            if time.monotonic() >= until_s:
-                return False
-            time.sleep(LOOK_S)
 
     def _show_news(self) -> None:
         for report in self._at_desk("news"):
