@@ -24,7 +24,7 @@ import pytest
 
 from tests.video.clips import write_blocks
 from vidpipe.errors import MediaError
-from vidpipe.video.channel import JobFailedError, _dumps, receive, send
+from vidpipe.video.channel import JobFailedError, dumps, receive, send
 from vidpipe.video.decode import decode_frames
 from vidpipe.video.pool import ClipPool, default_time_limit_s
 from vidpipe.video.timeline import read_timeline
@@ -265,12 +265,12 @@ def test_tensors_travel_without_a_copy_in_the_pickle() -> None:
     assert got["again"] is got["wide"]
     got["wide"][0, 0] = 1  # writable, as torch wants its memory
     buffers: list[pickle.PickleBuffer] = []
-    assert len(_dumps(sent, buffers.append)) < 4096 and len(buffers) >= 4
+    assert len(dumps(sent, buffers.append)) < 4096 and len(buffers) >= 4
 
 
 def test_torch_may_be_half_imported_by_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
-    assert pickle.loads(_dumps(Path("clip"), lambda buffer: None)) == Path("clip")
+    assert pickle.loads(dumps(Path("clip"), lambda buffer: None)) == Path("clip")
 
 
 def test_longer_clips_get_more_time() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,6 +36,14 @@ def run(
         ),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget an earlier run in RUN_DIR.")] = False,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on",
+            metavar="ray[:ADDRESS]",
+            help="engine.data_parallel engines on a Ray cluster, which all see RUN_DIR; clips are decoded on any node.",
+        ),
+    ] = None,
     progress: Annotated[
         ProgressStyle,
         typer.Option(
@@ -50,19 +59,23 @@ def run(
     3 the engine failed; 75 interrupted, type it again.
     """
     from vidpipe.cli.display import make_display
+    from vidpipe.cli.on_ray import OnRay
     from vidpipe.cli.recipe_options import default_run_dir, recipe_from, warn_of_budget
     from vidpipe.cli.terminal import own_terminal
     from vidpipe.job.prospect import look_ahead
     from vidpipe.job.run import run as run_job
 
     share = _share(shard)
-    prospect = look_ahead(recipe_from(target, prompt, assignments or []))
+    loaded = recipe_from(target, prompt, assignments or [])
+    on_ray = None if on is None else OnRay(on, shard, loaded)
+    prospect = look_ahead(loaded if on_ray is None else on_ray.loaded)
     warn_of_budget(prospect)
+    path = run_dir or default_run_dir(prospect.loaded)
     with own_terminal() as terminal:
         display = make_display(progress, terminal)
-        path = run_dir or default_run_dir(prospect.loaded)
         try:
-            result = run_job(prospect, path, display, fresh=fresh, limit=limit, share=share)
+            with nullcontext() if on_ray is None else on_ray.connected(limit, display) as elsewhere:
+                result = run_job(prospect, path, display, fresh=fresh, limit=limit, share=share, elsewhere=elsewhere)
         finally:
             display.end()  # also where planning failed: the terminal's cursor comes back
     sys.exit(_report(result, prospect.recipe))

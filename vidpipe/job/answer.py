@@ -8,7 +8,7 @@ at a time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -33,6 +33,10 @@ from vidpipe.job.watchdog import Watchdog
 from vidpipe.record.disk import replace_json
 from vidpipe.record.run_dir import RunDir
 
+Answered = tuple[bool, FeedReport | None, tuple[Mapping[str, Any], ...]]
+"""Whether all rows are answered (False: asked to stop, or too many have failed); how busy the engine was; what its
+encoder did."""
+
 
 def answer(
     prospect: Prospect,
@@ -45,8 +49,8 @@ def answer(
     resolver: Resolver,
     progress: RunProgress,
     limit: FailureLimit,
-) -> tuple[bool, FeedReport | None, tuple[dict[str, Any], ...]]:
-    """Answer the rows of a feed; False when asked to stop before the end, or when too many rows have failed.
+) -> Answered:
+    """Answer the rows of a feed.
 
     Raises:
         EngineError: the engine cannot start, hangs, or died more often than `retry.engine_restarts`.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from types import TracebackType
+from typing import Any, Protocol, TypeVar
 
 from vidpipe.engine.interface import Capabilities, Preparer
 from vidpipe.errors import MediaError
@@ -26,6 +27,28 @@ READ_LIMIT_S = 120.0
 MOST_AT_FIRST = 16
 """Each that prepares imports the engine's package: about 7 s of a core, and 1 GB."""
 
+T = TypeVar("T")
+
+
+class Pool(Protocol):
+    """Child processes, here or elsewhere; see `ClipPool`."""
+
+    def add_worker(self) -> None:
+        """One child more."""
+
+    def submit(
+        self,
+        function: Callable[..., T],
+        *args: Any,
+        name: str,
+        time_limit_s: float,
+        first: Callable[[], object] | None = None,
+    ) -> Future[T]:
+        """Run `function(*args)` in a child."""
+
+    def close(self) -> None:
+        """Kill the children."""
+
 
 class Decoders:
     """Child processes that read clips; a crash or a hang costs one clip.
@@ -36,6 +59,7 @@ class Decoders:
         most_workers: Number that `add_worker` does not exceed; left out: there will be no more.
         budget: Bounds the bytes of what is read.
         preparer: Prepares in the children too; None: `read` gives decoded clips.
+        make_pool: Makes so many children.
     """
 
     def __init__(
@@ -45,11 +69,12 @@ class Decoders:
         budget: ByteBudget,
         preparer: Preparer | None = None,
         most_workers: int | None = None,
+        make_pool: Callable[[int], Pool] = ClipPool,
     ) -> None:
         self.workers = workers
         self._most_workers = max(workers, most_workers or 0)
         self._reader, self._budget, self._preparer = reader, budget, preparer
-        self._pool = ClipPool(workers)
+        self._pool = make_pool(workers)
         # One thread a child: it waits for the look at the header that sets the time limit of the read.
         self._threads = ThreadPoolExecutor(self._most_workers, "decode")
 
@@ -152,6 +177,18 @@ def _seconds_to_read(reader: ClipReader, clip: Clip) -> float:
     before_s = time.process_time()  # what others do on this machine meanwhile does not count
     reader.read(clip)
     return time.process_time() - before_s
+
+
+MakeDecoders = Callable[[ClipReader, Capabilities, ByteBudget, Preparer | None], Decoders]
+"""What reads the clips of a run: for a reader, what its engine can do, a budget, and what prepares in the children."""
+
+
+def local_decoders(
+    reader: ClipReader, capabilities: Capabilities, budget: ByteBudget, preparer: Preparer | None
+) -> Decoders:
+    """Processes on this host."""
+    workers = default_workers(reader.recipe, engine_on_gpu=capabilities.prepare_in_workers)
+    return Decoders(reader, workers, budget, preparer, most_workers(reader.recipe))
 
 
 def default_workers(recipe: Recipe, *, engine_on_gpu: bool = False) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vidpipe.job.prepare import SeenClip
@@ -86,3 +87,15 @@ class FeedMeter:
             self.engine_starts,
             round(self.decode_core_s, 3),
         )
+
+
+def together(reports: Sequence[FeedReport]) -> FeedReport | None:
+    """The sum over several processes, seconds too; None of none."""
+    if not reports:
+        return None
+    values = [asdict(report) for report in reports]
+    idle_s: Counter[str] = Counter()
+    for report in reports:
+        idle_s.update(report.idle_s)
+    sums: dict[str, Any] = {name: sum(one[name] or 0 for one in values) for name in values[0] if name != "idle_s"}
+    return FeedReport(**{**sums, "idle_s": dict(idle_s)})

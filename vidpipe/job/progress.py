@@ -102,12 +102,14 @@ class RunProgress:
         self._earlier: deque[tuple[float, Gauges]] = deque()
         self._gpus, self._message, self._ended = Gpus(), "", False
         self._look_at_s = self._bulletin_at_s = 0.0
+        self._before = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
 
     def __enter__(self) -> RunProgress:
         self._count.look()
-        self._display.begin(self._count.rows, self._count.recorded[0])
+        self._before = self._count.recorded[0]
+        self._display.begin(self._count.rows, self._before)
         self._thread.start()
         return self
 
@@ -177,6 +179,7 @@ class RunProgress:
         gauges = self._gauges
         recorded, cost = self._count.recorded
         here = self._statuses.total()
+        recorded = max(recorded, self._before + here)  # engines of this process elsewhere may be amid their shards
         self._rows_rate.see(now_s, recorded)
         self._here_rate.see(now_s, here)
         self._cost_rate.see(now_s, cost)

@@ -7,7 +7,9 @@ Called again, it goes on.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -18,11 +20,11 @@ from vidpipe import __version__
 from vidpipe.engine.interface import Engine
 from vidpipe.engine.registry import make_engine
 from vidpipe.errors import RecipeError
-from vidpipe.job.answer import answer
+from vidpipe.job.answer import Answered, answer
 from vidpipe.job.budget import ByteBudget, default_limit
 from vidpipe.job.capture import output_to
 from vidpipe.job.codec import require_programs
-from vidpipe.job.decoders import Decoders, default_workers, most_workers, prepares_in_workers
+from vidpipe.job.decoders import MakeDecoders, local_decoders, prepares_in_workers
 from vidpipe.job.display import Display
 from vidpipe.job.encoder_plan import stored_graphs
 from vidpipe.job.encoder_possible import refuse_graphs, why_no_graphs_here
@@ -68,6 +70,9 @@ def run(
     fresh: bool = False,
     limit: int | None = None,
     share: tuple[int, int] = (0, 1),
+    make_decoders: MakeDecoders = local_decoders,
+    elsewhere: Callable[[RunDir, RunProgress], Answered] | None = None,
+    merges: bool = True,
 ) -> RunResult:
     """Answer every row that the run directory `path` does not hold yet.
 
@@ -78,6 +83,10 @@ def run(
         fresh: Forget an earlier run there.
         limit: Answer the manifest's first rows only.
         share: (i, n): take only every n-th shard, from the i-th on.
+        make_decoders: Makes what reads the clips.
+        elsewhere: Has the rows answered by other processes, which join the run directory; this one plans, counts and
+            merges.
+        merges: Whether to make the results file at the end; False where another process will.
 
     Raises:
         RecipeError, ManifestError, CapabilityError: before anything is started.
@@ -96,38 +105,41 @@ def run(
         _refuse_live_workers(run_dir, prospect.recipe.record.lease_s)
         run_dir.clear()
     started = _join(run_dir, prospect, engine)
-    in_workers = prepares_in_workers(prospect.recipe, engine.capabilities)
+    in_workers = prepares_in_workers(recipe, engine.capabilities)
     preparer = engine.preparer if in_workers else None
-    workers = default_workers(prospect.recipe, engine_on_gpu=engine.capabilities.prepare_in_workers)
-    budget = ByteBudget(prospect.recipe.feed.memory or default_limit())
-    with (
-        output_to(run_dir.engine_log),  # children print too
-        Decoders(prospect.reader, workers, budget, preparer, most_workers(prospect.recipe)) as decoders,
-    ):
+    budget = ByteBudget(recipe.feed.memory or default_limit())
+    with output_to(run_dir.engine_log), ExitStack() as open_decoders:  # children print too
+        decoders = open_decoders.enter_context(make_decoders(prospect.reader, engine.capabilities, budget, preparer))
         shards = stored_shards(prospect, run_dir, decoders, limit, display.state)
         if is_complete(run_dir.results, shards.rows):
             summary = summarize(run_dir.results, len(prospect.manifest.rows))
             return RunResult(summary, run_dir.results, 0, interrupted=False)
-        limit_of_failures, before = FailureLimit(recipe.output, shards.rows), 0
-        for shard, statuses in statuses_by_shard(run_dir).items():
-            limit_of_failures.see(shard, statuses)
-            before += statuses.total()
+        recorded = statuses_by_shard(run_dir)
+        limit_of_failures, before = FailureLimit(recipe.output, shards.rows), sum(map(Counter.total, recorded.values()))
+        limit_of_failures.see_all(recorded)
         wanted = {shard for shard in _wanted(prospect, shards, limit) if shard % share[1] == share[0]}
         resolver = Resolver(prospect.recipe, prospect.family.name, engine.version)
         count = RunCount(run_dir, shards, wanted, limit_of_failures)
         with RunProgress(display, run_dir, count, recipe.record.lease_s, prepares_here=not in_workers) as progress:
-            feed = partial(
-                ShardFeed, prospect, run_dir, shards, wanted, started, resolver, progress.row, limit_of_failures
-            )
-            graphs = stored_graphs(run_dir, prospect)
-            completed, report, encoder = answer(
-                prospect, run_dir, feed, engine, graphs, decoders, budget, resolver, progress, limit_of_failures
-            )
+            if elsewhere is not None:
+                open_decoders.close()  # for the plan only
+                answered = elsewhere(run_dir, progress)
+                limit_of_failures.see_all(statuses_by_shard(run_dir))
+            else:
+                feed = partial(
+                    ShardFeed, prospect, run_dir, shards, wanted, started, resolver, progress.row, limit_of_failures
+                )
+                graphs = stored_graphs(run_dir, prospect)
+                answered = answer(
+                    prospect, run_dir, feed, engine, graphs, decoders, budget, resolver, progress, limit_of_failures
+                )
+    completed, report, encoder = answered
     status = read_status(path)
     stopped = not completed and limit_of_failures.exceeded
-    if not completed and not stopped:  # whoever asked to stop may kill soon: no time for a merge
+    interrupted = not completed and not stopped
+    if interrupted or not merges:  # whoever asked to stop may kill soon: no time for a merge
         summary = Summary(status.recorded, len(prospect.manifest.rows), status.statuses)
-        return RunResult(summary, run_dir.results, status.recorded - before, True, report, encoder)
+        return RunResult(summary, run_dir.results, status.recorded - before, interrupted, report, encoder, stopped)
     if not is_complete(run_dir.results, shards.rows):  # another process may have merged already
         merge([path], run_dir.results)
     summary = summarize(run_dir.results, len(prospect.manifest.rows))

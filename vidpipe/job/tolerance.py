@@ -65,6 +65,11 @@ class FailureLimit:
         self._shards[shard] = Counter(statuses)
         self._counts.update(statuses)
 
+    def see_all(self, statuses: Mapping[int, Mapping[str, int]]) -> None:
+        """Take note of several shards, by their number."""
+        for shard, counts in statuses.items():
+            self.see(shard, counts)
+
     @property
     def exceeded(self) -> bool:
         """Whether the run would not be within its tolerance if all rows still to come were answered."""

@@ -36,7 +36,7 @@ class JobFailedError(Exception):
 def send(channel: socket.socket, message: object) -> None:
     """Send `message`, anything that can be pickled; OSError when there is no memory for its arrays."""
     buffers: list[pickle.PickleBuffer] = []
-    body = _dumps(message, buffers.append)
+    body = dumps(message, buffers.append)
     views = [buffer.raw() for buffer in buffers]
     offsets, size = _lay_out([view.nbytes for view in views])
     content = pickle.dumps((offsets, [view.nbytes for view in views], body))
@@ -55,7 +55,8 @@ def send(channel: socket.socket, message: object) -> None:
     channel.sendall(content)
 
 
-def _dumps(message: object, keep_buffer: Callable[[pickle.PickleBuffer], Any]) -> bytes:
+def dumps(message: object, keep_buffer: Callable[[pickle.PickleBuffer], Any]) -> bytes:
+    """A pickle of `message` without the memory of its arrays and tensors, which `keep_buffer` gets in order."""
     file = io.BytesIO()
     _Pickler(file, protocol=5, buffer_callback=keep_buffer).dump(message)
     return file.getvalue()

@@ -1,0 +1,93 @@
+"""To a Ray cluster and away from it again; the one place that knows how Ray wants to be told.
+
+Ray's own retries are off everywhere: it would repeat a row that kills its process for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from vidpipe.cluster.ray_places import CORES_AN_ENGINE
+from vidpipe.errors import CapabilityError, RecipeError
+from vidpipe.job.host import cores
+from vidpipe.redact import is_secret_name
+
+PREFIXES = ("HF_", "TORCH_", "VLLM_", "XDG_CACHE_HOME")
+"""Variables of the command's environment that the actors get too, without secrets."""
+
+
+def address_of(place: str) -> str | None:
+    """The address in `--on ray[:ADDRESS]`; None where Ray is to find one.
+
+    Raises:
+        RecipeError: it is no such place.
+        CapabilityError: Ray is not installed.
+    """
+    name, _, address = place.partition(":")
+    if name != "ray":
+        raise RecipeError(f"--on {place}: not a place to run. Examples: --on ray, --on ray:10.0.0.1:6379")
+    if address.startswith("ray://"):
+        raise RecipeError(
+            f"--on {place}: Ray Client is not supported, for this process reads and writes the run directory that the "
+            "nodes share. Type the command on a node of the cluster, or through: ray job submit -- vidpipe run ..."
+        )
+    if find_spec("ray") is None:
+        raise CapabilityError("--on ray: Ray is not installed here. Type: pip install 'vidpipe[ray]' (on every node).")
+    return address or None
+
+
+@contextmanager
+def connected(address: str | None, engines: int) -> Iterator[Callable[[], None]]:
+    """Inside, Ray's API works, until the end or until the given function is called; then the actors are gone.
+
+    So is a cluster that was started here.
+
+    Args:
+        address: `host:port` of a cluster; None: the one that `RAY_ADDRESS` names or that runs on this host, and where
+            there is none, one of this host alone.
+        engines: So many are to find a place on a cluster that is started here.
+
+    Raises:
+        RecipeError: there is no cluster at `address`.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
+    variables = {
+        name: value for name, value in os.environ.items() if name.startswith(PREFIXES) and not is_secret_name(name)
+    }
+    options = {
+        "log_to_driver": False,  # actors write to the run directory
+        "logging_level": "ERROR",
+        # Modules come from where ours do, also from a checkout that is not installed.
+        "runtime_env": {"env_vars": variables | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
+    }
+    try:
+        ray.init(address=address or "auto", **options)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        if address is not None or "any running Ray instance" not in str(error):
+            where = address or os.environ.get("RAY_ADDRESS", "this host")
+            raise RecipeError(
+                f"--on ray: no Ray cluster answers at {where}: {_first_line(error)}. `ray status` says whether it "
+                "runs; one with a token wants its RAY_AUTH_MODE and RAY_AUTH_TOKEN here, too."
+            ) from None
+        # Loopback: a host without a network has no other address that its own processes reach.
+        ray.init(
+            address="local",
+            num_cpus=max(cores(), CORES_AN_ENGINE * engines),
+            include_dashboard=False,
+            _node_ip_address="127.0.0.1",
+            **options,
+        )
+    try:
+        yield ray.shutdown
+    finally:
+        ray.shutdown()
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
