@@ -24,6 +24,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 # Two files at a time: most tests use one core, and an engine of theirs takes 2 GiB.
 test: lint

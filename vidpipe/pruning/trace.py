@@ -66,6 +66,24 @@ def _to_bfloat16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return rounded.astype(np.uint32).view(np.float32)
 
 
+def qwen3vl_prompt_layout(given: Values) -> Values:
+    """`qwen3vl_prompt_layout`: ids of a video in the prompt, whole or lumped."""
+    texts = [f"<{time_s:.1f} seconds>" for time_s in given["timestamps"]]
+    steps, tokens = len(texts), given["tokens_per_frame"]
+    if given["method"] is None:
+        per_step = [tokens] * steps
+    else:
+        per_step = lumped(steps, COUNTS[given["method"]](tokens, steps, given["q"]))
+    control = stub.control(given["ids"])
+    ids = token_ids(pairs(texts, per_step), stub.tokenise, stub.word_ids(control).__getitem__)
+    return {
+        "tokens_per_frame_placeholder": per_step,
+        "token_ids_rle": stub.run_lengths(ids),
+        "length": len(ids),
+        "num_video_tokens": ids.count(control.video),
+    }
+
+
 def qwen3vl_positions(given: Values) -> Values:
     """`qwen3vl_evs_positions`: what each row of the placeholder stands for, and the prompt's positions before that."""
     control = stub.control(stub.DEFAULT_IDS)

@@ -7,7 +7,6 @@ from typing import Any
 
 from vidpipe.models.indices import spread_rounded
 from vidpipe.models.positions import delta
-from vidpipe.models.prompt import token_ids
 from vidpipe.models.qwen3_vl import (
     ASSUMED_FPS,
     DEFAULT_FPS,
@@ -17,11 +16,10 @@ from vidpipe.models.qwen3_vl import (
     sample_indices,
     video_layout,
 )
-from vidpipe.models.qwen3_vl_prompt import Media, lumped, mrope_positions, pairs
+from vidpipe.models.qwen3_vl_prompt import Media, mrope_positions
 from vidpipe.models.resize import qwen2_vl_resize
 from vidpipe.models.trace import stub
 from vidpipe.models.trace.attempt import attempt
-from vidpipe.pruning.counts import COUNTS
 
 Values = dict[str, Any]
 
@@ -58,24 +56,6 @@ def sampling(given: Values) -> Values:
         "timestamps_error": times_error,
         "strings": None if times is None else [f"<{time_s:.1f} seconds>" for time_s in times],
         "timestamps_no_resample": attempt(lambda: pair_times([index / told_fps for index in indices]))[0],
-    }
-
-
-def prompt_layout(given: Values) -> Values:
-    """`qwen3vl_prompt_layout`: ids of a video in the prompt, whole or lumped."""
-    texts = [f"<{time_s:.1f} seconds>" for time_s in given["timestamps"]]
-    steps, tokens = len(texts), given["tokens_per_frame"]
-    if given["method"] is None:
-        per_step = [tokens] * steps
-    else:
-        per_step = lumped(steps, COUNTS[given["method"]](tokens, steps, given["q"]))
-    control = stub.control(given["ids"])
-    ids = token_ids(pairs(texts, per_step), stub.tokenise, stub.word_ids(control).__getitem__)
-    return {
-        "tokens_per_frame_placeholder": per_step,
-        "token_ids_rle": stub.run_lengths(ids),
-        "length": len(ids),
-        "num_video_tokens": ids.count(control.video),
     }
 
 
