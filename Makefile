@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-sglang lint clean
+.PHONY: demo test quick test-sglang lint docs clean
 
 # Stamps, so that the second `make demo` costs no pip run.
 $(VENV)/.installed-cpu: pyproject.toml
@@ -26,8 +26,16 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
+docs: $(VENV)/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# The rules, without engines, processes and media.
+quick: lint
+	$(BIN)/python -m pytest -n 2 -m "not engine and not upstream" $(addprefix tests/, \
+	    benchmarks manifest models parity plan pruning recipe) --ignore tests/benchmarks/test_walkthrough.py
+
 # Two files at a time: most tests use one core, and an engine of theirs takes 2 GiB.
-test: lint
+test: lint docs
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # SGLang's Python beside the CPU build of torch that is here, and the three small packages that it imports besides. A
@@ -43,4 +51,4 @@ test-sglang: $(SGLANG)/.installed
 	PYTHONPATH=$(abspath .):$(abspath $(SGLANG)) $(BIN)/python -m pytest -m sglang tests/engine
 
 clean:
-	rm -rf $(VENV) runs
+	rm -rf $(VENV) build runs
