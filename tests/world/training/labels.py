@@ -90,17 +90,25 @@ class Heads(torch.nn.Module):
         """
         where = vision.long().clamp(min=0).expand(len(target), -1, -1)
         spread = target.gather(2, where).masked_fill(vision < 0, IGNORED)
-        losses, right = [], []
-        for place, (linear, states) in enumerate(zip(self.linears, heard, strict=False)):
-            for logits, wanted in zip(
-                linear(states.float()).split(list(QUALITIES.values()), -1),
-                target if place < self.levels else spread,
-                strict=True,
-            ):
-                weight = torch.ones(logits.shape[-1], device=logits.device)
-                weight[0] = BACKGROUND
-                losses.append(F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), weight, ignore_index=IGNORED))
-                thing = wanted > 0
-                hit = (logits.detach().argmax(-1) == wanted) & thing
-                right.append(hit.sum() / thing.sum().clamp(min=1))
-        return torch.stack(losses).mean(), torch.stack(right).view(len(heard), len(QUALITIES))
+        losses, right = torch.zeros((), device=target.device), []
+        for places, wanted in ((slice(self.levels), target), (slice(self.levels, len(heard)), spread)):
+            said = [linear(states.float()) for linear, states in zip(self.linears[places], heard[places], strict=False)]
+            if said:
+                loss, hits = _judged(torch.stack(said), wanted)
+                losses = losses + loss * len(said) / len(heard)
+                right.append(hits)
+        return losses, torch.cat(right)
+
+
+def _judged(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy of logits [places, B, N, classes of all qualities]; shares right [places, qualities]."""
+    losses, right = [], []
+    for one, wanted in zip(logits.split(list(QUALITIES.values()), -1), target, strict=True):
+        weight = torch.ones(one.shape[-1], device=one.device)
+        weight[0] = BACKGROUND
+        everywhere = wanted.expand(len(one), -1, -1).flatten()
+        losses.append(F.cross_entropy(one.flatten(0, 2), everywhere, weight, ignore_index=IGNORED))
+        thing = wanted > 0
+        hit = (one.detach().argmax(-1) == wanted) & thing
+        right.append(hit.sum((1, 2)) / thing.sum().clamp(min=1))
+    return torch.stack(losses).mean(), torch.stack(right, 1)
