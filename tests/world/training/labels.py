@@ -14,9 +14,8 @@ from torch import Tensor
 
 from tests.world.pictures import Strokes, distance, placed
 from tests.world.scene import COLOURS, SHAPES, VELOCITY
+from tests.world.training.batch import PIXELS
 
-CELL = 32
-"""Side of a vision token's cell in pixels."""
 STRIDE = 4
 """Pixels between the points at which a cell is looked at."""
 COVERED, BARE = 0.03, 0.005
@@ -44,7 +43,7 @@ def covered(what: Strokes, width: int, height: int) -> Tensor:
     radius, shape = (what.things[:, :, i].float().view(clips, things, 1, 1, 1) for i in (6, 7))
     inside = distance(across - x[..., None, None], down[:, None] - y[..., None, None], radius, shape) < 0
     inside = inside & shown[..., None, None]
-    rows, columns, points = height // CELL, width // CELL, CELL // STRIDE
+    rows, columns, points = height // PIXELS, width // PIXELS, PIXELS // STRIDE
     cut = inside.view(clips, things, frames // 2, 2, rows, points, columns, points)
     return cut.float().mean((3, 5, 7)).flatten(3)
 
