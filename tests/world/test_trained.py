@@ -60,7 +60,7 @@ def test_the_demo_is_answered(right: list[Answered]) -> None:
         ("rate doubled", TIMES),
         ("frames backward", ("direction", "order")),
         ("red and blue swapped", ("colour", "what_at", "order")),
-        ("upside down", ("direction", "shape")),
+        ("upside down", ("direction",)),
         ("last frames dropped", ("last_time", "count", "exists")),
     ],
 )

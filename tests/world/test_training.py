@@ -18,9 +18,9 @@ from tests.world.pictures import paint, strokes
 from tests.world.questions import RULES
 from tests.world.scene import COLOURS, SHAPES, VELOCITY, World, draw_scene
 from tests.world.training import network, store, train
-from tests.world.training.batch import Batch, Shape, make_batch
+from tests.world.training.batch import PIXELS, Batch, Shape, make_batch
 from tests.world.training.feed import Given, tensors
-from tests.world.training.labels import CELL, IGNORED, RADII, Heads, labels
+from tests.world.training.labels import IGNORED, RADII, Heads, labels
 from tests.world.training.network import Network, config, new_model, patches
 from tests.world.training.optimise import Optimiser, orthogonal
 from tests.world.training.pruned import kept, same_pruning
@@ -141,7 +141,7 @@ def test_labels_say_what_is_under_each_token(seed: int) -> None:
     found = labels(what, scene.width, scene.height, torch.tensor([pairs]))[:, 0].unflatten(1, (pairs + 1, -1))
     assert (found[:, pairs] == IGNORED).all()
     lit = (paint(what, scene.width, scene.height)[0].amax(1) > 110).float()
-    cells = torch.nn.functional.avg_pool2d(lit, CELL).unflatten(0, (-1, 2)).mean(1).flatten(1)
+    cells = torch.nn.functional.avg_pool2d(lit, PIXELS).unflatten(0, (-1, 2)).mean(1).flatten(1)
     for pair, cell in ((pair, cell) for pair in range(pairs) for cell in range(cells.shape[1])):
         colour, shape, size, motion, news = found[:, pair, cell].tolist()
         share = cells[pair, cell].item()
@@ -152,9 +152,9 @@ def test_labels_say_what_is_under_each_token(seed: int) -> None:
             assert list(VELOCITY)[motion - 1] == thing.direction
             assert size - 1 == sum(thing.radius > edge for edge in RADII)
             assert news == (1 if view.pairs_with(thing)[0] == pair else 2)
-            x, y = (cell % (scene.width // CELL) + 0.5) * CELL, (cell // (scene.width // CELL) + 0.5) * CELL
+            x, y = (cell % (scene.width // PIXELS) + 0.5) * PIXELS, (cell // (scene.width // PIXELS) + 0.5) * PIXELS
             places = [thing.place(time_s) for time_s in view.times_s[2 * pair : 2 * pair + 2] if thing.there(time_s)]
-            assert any(max(abs(x - at_x), abs(y - at_y)) < CELL / 2 + thing.radius for at_x, at_y in places)
+            assert any(max(abs(x - at_x), abs(y - at_y)) < PIXELS / 2 + thing.radius for at_x, at_y in places)
 
 
 def test_a_few_clips_are_learnt_by_heart_and_heads_are_not_exported(

@@ -14,9 +14,8 @@ from torch import Tensor
 
 from tests.world.pictures import Strokes, distance, placed
 from tests.world.scene import COLOURS, SHAPES, VELOCITY
+from tests.world.training.batch import PIXELS
 
-CELL = 32
-"""Side of a vision token's cell in pixels."""
 STRIDE = 4
 """Pixels between the points at which a cell is looked at."""
 COVERED, BARE = 0.03, 0.005
@@ -44,7 +43,7 @@ def covered(what: Strokes, width: int, height: int) -> Tensor:
     radius, shape = (what.things[:, :, i].float().view(clips, things, 1, 1, 1) for i in (6, 7))
     inside = distance(across - x[..., None, None], down[:, None] - y[..., None, None], radius, shape) < 0
     inside = inside & shown[..., None, None]
-    rows, columns, points = height // CELL, width // CELL, CELL // STRIDE
+    rows, columns, points = height // PIXELS, width // PIXELS, PIXELS // STRIDE
     cut = inside.view(clips, things, frames // 2, 2, rows, points, columns, points)
     return cut.float().mean((3, 5, 7)).flatten(3)
 
@@ -90,17 +89,25 @@ class Heads(torch.nn.Module):
         """
         where = vision.long().clamp(min=0).expand(len(target), -1, -1)
         spread = target.gather(2, where).masked_fill(vision < 0, IGNORED)
-        losses, right = [], []
-        for place, (linear, states) in enumerate(zip(self.linears, heard, strict=False)):
-            for logits, wanted in zip(
-                linear(states.float()).split(list(QUALITIES.values()), -1),
-                target if place < self.levels else spread,
-                strict=True,
-            ):
-                weight = torch.ones(logits.shape[-1], device=logits.device)
-                weight[0] = BACKGROUND
-                losses.append(F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), weight, ignore_index=IGNORED))
-                thing = wanted > 0
-                hit = (logits.detach().argmax(-1) == wanted) & thing
-                right.append(hit.sum() / thing.sum().clamp(min=1))
-        return torch.stack(losses).mean(), torch.stack(right).view(len(heard), len(QUALITIES))
+        losses, right = torch.zeros((), device=target.device), []
+        for places, wanted in ((slice(self.levels), target), (slice(self.levels, len(heard)), spread)):
+            said = [linear(states.float()) for linear, states in zip(self.linears[places], heard[places], strict=False)]
+            if said:
+                loss, hits = _judged(torch.stack(said), wanted)
+                losses = losses + loss * len(said) / len(heard)
+                right.append(hits)
+        return losses, torch.cat(right)
+
+
+def _judged(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy of logits [places, B, N, classes of all qualities]; shares right [places, qualities]."""
+    losses, right = [], []
+    for one, wanted in zip(logits.split(list(QUALITIES.values()), -1), target, strict=True):
+        weight = torch.ones(one.shape[-1], device=one.device)
+        weight[0] = BACKGROUND
+        everywhere = wanted.expand(len(one), -1, -1).flatten()
+        losses.append(F.cross_entropy(one.flatten(0, 2), everywhere, weight, ignore_index=IGNORED))
+        thing = wanted > 0
+        hit = (one.detach().argmax(-1) == wanted) & thing
+        right.append(hit.sum((1, 2)) / thing.sum().clamp(min=1))
+    return torch.stack(losses).mean(), torch.stack(right, 1)
