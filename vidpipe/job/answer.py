@@ -113,7 +113,7 @@ def _with_engine(
         idle.started(time.monotonic())
         progress.state(f"running {engine.version}")
         depth = recipe.feed.queue_depth or 2 * engine.batch_rows
-        with Watchdog(recipe.retry.engine_timeout_s, run_dir.engine_log, progress.warn) as watchdog:
+        with Watchdog(recipe.retry.engine_timeout_s, run_dir.engine_log, progress.last_words) as watchdog:
             loop = Loop(engine, feed, decoded, budget, resolver, depth, idle, watchdog, meter)
             progress.engine(partial(look, meter, idle, decoded, decoders, budget, loop))
             completed = loop.run(stop)

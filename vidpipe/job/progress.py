@@ -135,6 +135,12 @@ class RunProgress:
         self._message = redact(text)
         self._display.warn(self._message)
 
+    def last_words(self, text: str) -> None:
+        """The process is about to end without further ado: say why, and give the terminal back."""
+        self._stop.set()
+        self.warn(text)
+        self._display.end()
+
     def row(self, row: OutputRow) -> None:
         """A row was recorded by this process."""
         self._statuses[row.status] += 1
