@@ -78,7 +78,7 @@ def moss(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Eng
     write_plugin(plugin)
     patch = pytest.MonkeyPatch()
     patch.syspath_prepend(str(plugin))  # a member's `PYTHONPATH` is this process's path
-    # One place for the checkpoint's code: this process may know another from before the tests' own cache folder was set.
+    # One place for the checkpoint's code: this process may know another, from before the tests' own cache was set.
     environment = {"HF_MODULES_CACHE": modules_cache(), "SGLANG_TEST_RETRACT": "true"}
     for name, value in {**environment, "SGLANG_TEST_RETRACT_INTERVAL": str(RETRACT_EVERY)}.items():
         patch.setenv(name, value)

@@ -10,6 +10,7 @@ from vidpipe.job.forecast import context_of
 from vidpipe.job.prospect import Named
 from vidpipe.manifest.row import BadRow, Fault
 from vidpipe.manifest.scan import Manifest
+from vidpipe.plan.advice import CONTEXT_KEYS
 from vidpipe.plan.clips import RowResolver
 
 
@@ -45,7 +46,7 @@ def check_rows(named: Named) -> Checked:
             elif context is not None and (tokens := texts.at_least(found.messages, context - 1)) >= context:
                 message = (
                     f"line {found.row.line}, row {row.id!r}: its texts alone have {tokens} tokens, and the context has "
-                    f"{context}. Shorten them, or raise engine.args.max_model_len."
+                    f"{context}. Shorten them, or raise engine.args.{CONTEXT_KEYS[recipe.engine.name]}."
                 )
                 faults.append(Fault("prompt_too_long", message, found.row.line, row.id))
     finally:
