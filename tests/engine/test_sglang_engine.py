@@ -18,8 +18,9 @@ from vidpipe.engine import sglang_environment
 from vidpipe.engine.group import EngineGroup
 from vidpipe.engine.interface import Demands, EngineInput, Refusal, Reply
 from vidpipe.engine.registry import make_engine
-from vidpipe.engine.sglang_engine import SEEDED, SglangEngine
+from vidpipe.engine.sglang_engine import SglangEngine
 from vidpipe.engine.sglang_prepare import SglangPrompt
+from vidpipe.engine.sglang_sampling import SEEDED, one_of
 from vidpipe.errors import CapabilityError, EngineError
 from vidpipe.recipe.schema import EngineSection, Generation, Model
 
@@ -212,11 +213,9 @@ def test_what_is_asked(engine: SglangEngine) -> None:
 
 
 def test_a_grammar_of_choices_takes_them_and_nothing_else() -> None:
-    from vidpipe.engine.sglang_engine import _one_of
-
     xgrammar = pytest.importorskip("xgrammar")
     choices = ['say "A"', "B\\n", "ä", "(a|b)"]
-    grammar = xgrammar.Grammar.from_ebnf(_one_of(choices))
+    grammar = xgrammar.Grammar.from_ebnf(one_of(choices))
     info = xgrammar.TokenizerInfo([*map(chr, range(32, 127)), "</s>"], stop_token_ids=[95])
     compiled = xgrammar.GrammarCompiler(info).compile_grammar(grammar)
     for text in [*choices, "B", "a", ""]:
