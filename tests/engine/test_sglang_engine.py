@@ -105,6 +105,20 @@ def test_vision_tokens_are_slots_of_the_encoder_or_stand_in_the_prompt(engine: S
     assert kept == {"across": 9, "within": 2}
 
 
+def test_signs_of_life_are_steps_while_there_is_work(engine: SglangEngine) -> None:
+    """A step without work would be a message of a member of a group that has nothing to say."""
+    manager = stand_in.Engine.made[-1].tokenizer_manager
+    manager.last_receive_tstamp = 1.0
+    assert engine.poll() == [] and engine.steps == 0
+    stand_in.Engine.seconds = {1: 0.5}
+    engine.submit(row("long", 1))
+    assert engine.poll() == [] and engine.steps == 1
+    assert engine.poll() == [] and engine.steps == 1
+    manager.last_receive_tstamp = 2.0
+    assert engine.poll() == [] and engine.steps == 2
+    assert set(all_of(engine, 1)) == {"long"}
+
+
 def test_one_request_fails_alone(engine: SglangEngine) -> None:
     long = "The input (99 tokens) is longer than the model's context length (50 tokens)."
     stand_in.Engine.script = {

@@ -205,7 +205,7 @@ class SglangEngine:
     def _note_progress(self, found: bool) -> None:
         """A step is an answer, or a sign of life: SGLang's processes tell of long answers now and then."""
         seen_at = getattr(self._engine.tokenizer_manager, "last_receive_tstamp", None)
-        if found or seen_at != self._seen_at:
+        if found or (self._in_flight and seen_at != self._seen_at):
             self._seen_at = seen_at
             self.steps += 1
 
