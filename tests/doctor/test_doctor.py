@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -132,5 +133,13 @@ def test_engines_and_gpus_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> No
         raise EngineError("engine_start", "none")
 
     monkeypatch.setattr(engine_room.vllm_environment, "installed", none)
+    if find_spec("sglang") is None:
+        (found_none,) = engine("sglang")
+        assert found_none.level == "error" and "vidpipe[sglang]" in (found_none.advice or "")
+    monkeypatch.setattr(engine_room.sglang_environment, "installed", lambda: "0.5.23")
+    for wanted in (None, "sglang"):
+        assert by_name(*engine(wanted))["engine"].found == "sglang 0.5.23"
+    assert [found.level for found in engine("vllm")] == ["error"]
+    monkeypatch.setattr(engine_room.sglang_environment, "installed", none)
     found = list(engine())
     assert len(found) == 1 and found[0].level == "error" and "vidpipe[cuda]" in (found[0].advice or "")

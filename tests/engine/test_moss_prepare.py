@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from tests.checkpoints import moss_vl as checkpoint
 from tests.conftest import write_clip
 from vidpipe.engine.interface import EngineInput, Request, Video
+from vidpipe.engine.retold import Teller
 from vidpipe.engine.sglang_prepare import SglangPreparer, SglangPrompt, _renderers
 from vidpipe.errors import CapabilityError, RowError
 from vidpipe.job.prepare import ClipReader
 from vidpipe.manifest.row import Medium, Row
 from vidpipe.models import moss_vl
 from vidpipe.models.moss_vl_layout import encoder_length
-from vidpipe.models.prompt import token_ids
+from vidpipe.models.prompt import Told, token_ids
 from vidpipe.models.registry import get_family
 from vidpipe.plan.clips import make_plan
 from vidpipe.recipe.schema import Generation, Recipe, Sampling
@@ -105,6 +106,17 @@ def test_clips_of_all_shapes(
     assert tuple(given_media["pixel_values"].shape) == (np.prod(layout.grid_thw), 3 * 16 * 16)
     assert asked.encoder_slots == layout.vision_tokens == encoder_length([layout.grid_thw], 2)
     assert isinstance(made, EngineInput) and made.tokens == len(asked.token_ids) + asked.encoder_slots
+
+
+@pytest.mark.parametrize("slot_is_a_token", [False, True])
+def test_a_plan_and_a_report_tell_the_same_prompt(tmp_path: Path, slot_is_a_token: bool) -> None:
+    checkpoint.make(tmp_path, slot_is_a_token=slot_is_a_token)
+    preparer = SglangPreparer(str(tmp_path), trust_remote_code=True)
+    ids = prompt(ask(preparer, (video(tmp_path, 2, 64, 64),), QUESTION)[0]).token_ids
+    spans = FAMILY.prompt([0.0, 1.0], FAMILY.layout(1, 64, 64, Sampling(min_pixels=1, max_pixels=9999), {}), Sampling())
+    messages = [{"role": "user", "content": [{"type": "video"}, {"type": "text", "text": QUESTION}]}]
+    told = Teller(str(tmp_path)).tell(messages, [Told(FAMILY.slot_word, tuple(spans))], "literal")
+    assert told.ids == ids
 
 
 def test_patches_are_those_of_the_frames(preparer: SglangPreparer, folder: Path) -> None:

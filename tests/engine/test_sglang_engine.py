@@ -18,8 +18,9 @@ from vidpipe.engine import sglang_environment
 from vidpipe.engine.group import EngineGroup
 from vidpipe.engine.interface import Demands, EngineInput, Refusal, Reply
 from vidpipe.engine.registry import make_engine
-from vidpipe.engine.sglang_engine import SEEDED, SglangEngine
+from vidpipe.engine.sglang_engine import SglangEngine
 from vidpipe.engine.sglang_prepare import SglangPrompt
+from vidpipe.engine.sglang_sampling import SEEDED, one_of
 from vidpipe.errors import CapabilityError, EngineError
 from vidpipe.recipe.schema import EngineSection, Generation, Model
 
@@ -102,6 +103,20 @@ def test_vision_tokens_are_slots_of_the_encoder_or_stand_in_the_prompt(engine: S
     found = all_of(engine, 2)
     kept = {name: reply.vision_tokens_kept for name, reply in found.items() if isinstance(reply, Reply)}
     assert kept == {"across": 9, "within": 2}
+
+
+def test_signs_of_life_are_steps_while_there_is_work(engine: SglangEngine) -> None:
+    """A step without work would be a message of a member of a group that has nothing to say."""
+    manager = stand_in.Engine.made[-1].tokenizer_manager
+    manager.last_receive_tstamp = 1.0
+    assert engine.poll() == [] and engine.steps == 0
+    stand_in.Engine.seconds = {1: 0.5}
+    engine.submit(row("long", 1))
+    assert engine.poll() == [] and engine.steps == 1
+    assert engine.poll() == [] and engine.steps == 1
+    manager.last_receive_tstamp = 2.0
+    assert engine.poll() == [] and engine.steps == 2
+    assert set(all_of(engine, 1)) == {"long"}
 
 
 def test_one_request_fails_alone(engine: SglangEngine) -> None:
@@ -212,11 +227,9 @@ def test_what_is_asked(engine: SglangEngine) -> None:
 
 
 def test_a_grammar_of_choices_takes_them_and_nothing_else() -> None:
-    from vidpipe.engine.sglang_engine import _one_of
-
     xgrammar = pytest.importorskip("xgrammar")
     choices = ['say "A"', "B\\n", "ä", "(a|b)"]
-    grammar = xgrammar.Grammar.from_ebnf(_one_of(choices))
+    grammar = xgrammar.Grammar.from_ebnf(one_of(choices))
     info = xgrammar.TokenizerInfo([*map(chr, range(32, 127)), "</s>"], stop_token_ids=[95])
     compiled = xgrammar.GrammarCompiler(info).compile_grammar(grammar)
     for text in [*choices, "B", "a", ""]:

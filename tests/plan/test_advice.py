@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import TINY_MODEL
-from vidpipe.plan.advice import context_advice, decode_advice, missing_advice
+from vidpipe.engine.registry import ENGINES
+from vidpipe.plan.advice import CONTEXT_KEYS, context_advice, decode_advice, missing_advice
 from vidpipe.plan.flops import costs_of
 
 
@@ -50,3 +51,9 @@ def test_costs_follow_the_shapes_of_the_config() -> None:
     experts = {**config["text_config"], "num_experts_per_tok": 8, "moe_intermediate_size": 96}
     assert getattr(costs_of({**config, "text_config": experts}), "per_token", None) == found.per_token
     assert costs_of({"text_config": {}}) is None
+
+
+def test_the_argument_is_the_engines() -> None:
+    (line,) = context_advice([3_000], 64, 32_768, CONTEXT_KEYS["sglang"])
+    assert line.startswith("context_length 3072 is enough")
+    assert set(CONTEXT_KEYS) == set(ENGINES)

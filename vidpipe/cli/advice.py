@@ -23,7 +23,8 @@ ADVICE: dict[str, str] = {
     "bad_options": "give options as a list of texts; vidpipe check lists all such rows",
     "bad_value": "correct the value; vidpipe check lists most such rows",
     "special_token": "reword the text, or set special_tokens: literal",
-    "prompt_too_long": "lower sampling.max_frames or max_pixels, shorten the text, or raise engine.args.max_model_len",
+    "prompt_too_long": "lower sampling.max_frames or max_pixels, shorten the text, or raise engine.args.max_model_len "
+    "(SGLang: context_length)",
     "no_completion": "run it again with --fresh; if it stays, look into the engine's log",
     "poison_row": "look into the engine's log for what the row does to it, then leave the row out",
 }

@@ -26,9 +26,10 @@ def doctor(
     from vidpipe.doctor.machine import machine
     from vidpipe.recipe.load import load_recipe
 
-    findings = [*machine(output), *engine()]
-    if recipe is not None:
-        loaded = load_recipe(recipe, [])
+    loaded = None if recipe is None else load_recipe(recipe, [])
+    named = loaded.recipe.engine if loaded is not None and "name" in loaded.recipe.engine.model_fields_set else None
+    findings = [*machine(output), *engine(None if named is None or named.name == "fake" else named.name)]
+    if loaded is not None:
         loads_weights = loaded.recipe.engine.args.get("load_format") != "dummy"
         findings += checkpoint(loaded.recipe.model.path, loaded.folder, weights=loads_weights)
     failed = any(found.level == "error" for found in findings)

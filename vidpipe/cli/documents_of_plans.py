@@ -64,7 +64,8 @@ class RowForecastDocument(Document):
     kept_tokens: int
     """Of these, what stands in the prompt."""
     prompt_tokens: int | None
-    """The whole prompt; null where header or tokenizer do not tell, and with subtitles."""
+    """The whole prompt (Moss-VL: and slots of the encoder's cache); null where header or tokenizer do not tell, and
+    with subtitles."""
 
 
 class DecodeDocument(Document):
@@ -109,7 +110,8 @@ class PlanDocument(Document):
     unknown_clips: int
     """Clips whose header does not say how many frames they have; in no sum above."""
     context: int | None
-    """Tokens that a prompt may have (engine.args.max_model_len, or the checkpoint's); None if neither says."""
+    """Tokens that a prompt may have (engine.args.max_model_len or context_length, or the checkpoint's); None if nobody
+    says."""
     predicted: list[RowForecastDocument]
     """Each row that can run, clip by clip."""
     no_prompt_tokens: str | None

@@ -14,13 +14,17 @@ from vidpipe.errors import EngineError
 QUERY = ("nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader")
 
 
-def engine() -> Iterator[Finding]:
-    """vLLM or SGLang, torch, GPUs."""
+def engine(wanted: str | None = None) -> Iterator[Finding]:
+    """vLLM or SGLang, torch, GPUs.
+
+    Args:
+        wanted: The engine of a recipe; None: whichever is installed, vLLM first.
+    """
     gpus = _gpus()
-    found = _installed()
+    found = _installed(wanted)
     if found is None:
-        build = "cuda" if gpus else "cpu"
-        yield Finding("engine", "error", "vLLM is not installed", f"pip install 'vidpipe[{build}]'")
+        name, extra = ("SGLang", "sglang") if wanted == "sglang" else ("vLLM", "cuda" if gpus else "cpu")
+        yield Finding("engine", "error", f"{name} is not installed", f"pip install 'vidpipe[{extra}]'")
         return
     name, version, tested, extra = found
     if version.split("+")[0] in tested:
@@ -33,16 +37,19 @@ def engine() -> Iterator[Finding]:
     yield _gpu(gpus, cuda_build=extra != "cpu")
 
 
-def _installed() -> tuple[str, str, frozenset[str], str] | None:
+def _installed(wanted: str | None) -> tuple[str, str, frozenset[str], str] | None:
     """Name and version of the engine, the versions that were tried, and the extra that brings it."""
-    try:
-        name, version = vllm_environment.installed()
-    except EngineError:
+    if wanted != "sglang":
         try:
-            return "sglang", sglang_environment.installed(), sglang_environment.TESTED, "sglang"
+            name, version = vllm_environment.installed()
+            return name, version, TESTED, "cpu" if vllm_environment.is_cpu_build() else "cuda"
         except EngineError:
-            return None
-    return name, version, TESTED, "cpu" if vllm_environment.is_cpu_build() else "cuda"
+            if wanted is not None:
+                return None
+    try:
+        return "sglang", sglang_environment.installed(), sglang_environment.TESTED, "sglang"
+    except EngineError:
+        return None
 
 
 def _package(name: str) -> Finding:

@@ -14,7 +14,10 @@ from typing import Any, Literal
 
 from vidpipe.engine.interface import Message
 from vidpipe.errors import RowError
+from vidpipe.models import moss_vl
 
+STAND_INS = {moss_vl.SLOT: moss_vl.SLOT_TOKEN}
+"""Words of chat templates that need be no tokens, and those that processors put in their place before tokenising."""
 GUARDS = "\ufdd0\ufdd1\ufdd2\ufdd3"  # Unicode noncharacters: never part of a real text
 
 
@@ -28,6 +31,11 @@ class PromptBuilder:
 
     def __init__(self, tokenizer: Any, chat_template: str) -> None:
         self._tokenizer = tokenizer
+        self._other_words = {
+            word: other for word, other in STAND_INS.items() if tokenizer.convert_tokens_to_ids(word) is None
+        }
+        for word, other in self._other_words.items():
+            chat_template = chat_template.replace(word, other)
         self._template = chat_template
         special = (str(token) for token in tokenizer.added_tokens_decoder.values() if token.special)
         self._special = sorted({*special, *tokenizer.all_special_tokens}, key=len, reverse=True)
@@ -53,6 +61,10 @@ class PromptBuilder:
             ids.append(self._tokenizer.convert_tokens_to_ids(control.group()))
             end = control.end()
         return ids + self._encode(rendered[end:].replace(guard, ""), literal=True)
+
+    def slot_word(self, word: str) -> str:
+        """The token that stands in prompts where the chat template writes `word`, a family's `slot_word`."""
+        return self._other_words.get(word, word)
 
     def plain_ids(self, text: str, special_tokens: Literal["literal", "refuse"]) -> list[int]:
         """Ids of a text by itself, control words in it taken as plain characters.

@@ -78,7 +78,7 @@ class Teller:
             raise CapabilityError(f"the chat template fails: {error}") from None
         waiting: dict[int, list[int]] = {}
         for place, medium in enumerate(media):
-            waiting.setdefault(self._id(medium.slot_word), []).append(place)
+            waiting.setdefault(self._id(self._prompts.slot_word(medium.slot_word)), []).append(place)
         made: list[int] = []
         pieces: list[tuple[int, ...] | int] = []
         begin = 0

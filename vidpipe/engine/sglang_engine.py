@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import queue
 import signal
 import threading
@@ -23,8 +22,9 @@ import numpy as np
 from vidpipe.engine import sglang_environment
 from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Refusal, Reply, WantedGraphs
 from vidpipe.engine.sglang_prepare import SglangPreparer, SglangPrompt
+from vidpipe.engine.sglang_sampling import sampling_params
 from vidpipe.errors import CapabilityError, EngineError, RowError
-from vidpipe.recipe.schema import EngineSection, Generation, Model
+from vidpipe.recipe.schema import EngineSection, Model
 
 OWNED_ARGS = {
     "model_path": "model.path",
@@ -37,11 +37,8 @@ OWNED_ARGS = {
     "custom_sigquit_handler": "retry.engine_restarts",
 }
 """SGLang arguments that the recipe says elsewhere; set here they would make the records wrong."""
-SEEDED = "enable_deterministic_inference"
-"""Without it SGLang takes no notice of a request's seed."""
 DEFAULT_ROWS = 64
-"""Requests at a time where neither the recipe nor SGLang says; far below what it would start, for the KV room bounds
-them first."""
+"""Requests at a time where the recipe does not say."""
 POLL_S = 0.05
 TOO_LONG = ("context length", "maximum allowed length", "KV cache pool", "prompt is too long")
 """In the messages with which SGLang refuses a prompt for its length."""
@@ -64,6 +61,7 @@ class SglangEngine:
         self._arguments: dict[str, Any] = {
             "log_level": "warning",
             "random_seed": 0,
+            "max_running_requests": DEFAULT_ROWS,
             **settings.args,
             "model_path": checkpoint,
             "trust_remote_code": model.trust_remote_code,
@@ -93,7 +91,7 @@ class SglangEngine:
             raise EngineError("engine_start", f"SGLang cannot start: {type(error).__name__}: {error}") from error
         info = self._engine._scheduler_init_result.scheduler_infos[0]
         self.kv_tokens = info["max_total_num_tokens"]
-        self.batch_rows = self._arguments.get("max_running_requests") or DEFAULT_ROWS
+        self.batch_rows = self._arguments["max_running_requests"]
         # A loop of our own: SGLang's would take this process's signals, were it to run in the main thread.
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="sglang", daemon=True)
@@ -104,7 +102,7 @@ class SglangEngine:
         self._raise_if_dead()
         self._in_flight += 1
         try:
-            asked = self._ask(engine_input, self._sampling_params(engine_input.generation))
+            asked = self._ask(engine_input, sampling_params(engine_input.generation, self._arguments))
         except RowError as error:
             self._done.put(Refusal(engine_input.id, error))
             return
@@ -192,21 +190,6 @@ class SglangEngine:
             engine_s=told.get("e2e_latency"),
         )
 
-    def _sampling_params(self, generation: Generation) -> dict[str, Any]:
-        if generation.seed is not None and generation.temperature > 0 and not self._arguments.get(SEEDED):
-            raise RowError("bad_value", f"generation.seed: {NO_SEED}")
-        values: dict[str, Any] = {
-            "max_new_tokens": generation.max_tokens,
-            "temperature": generation.temperature,
-            "top_p": generation.top_p,
-            "stop": list(generation.stop) or None,
-            "sampling_seed": generation.seed if self._arguments.get(SEEDED) else None,
-            "json_schema": None if generation.json_schema is None else json.dumps(generation.json_schema),
-            "regex": generation.regex,
-            "ebnf": None if generation.choice is None else _one_of(generation.choice),
-        }
-        return {key: value for key, value in values.items() if value is not None}
-
     def _refuse_other_processor(self) -> None:
         """SGLang only warns when it cannot load a processor of others, and goes on with its own."""
         if "MossVLForConditionalGeneration" not in self._architectures:
@@ -222,7 +205,7 @@ class SglangEngine:
     def _note_progress(self, found: bool) -> None:
         """A step is an answer, or a sign of life: SGLang's processes tell of long answers now and then."""
         seen_at = getattr(self._engine.tokenizer_manager, "last_receive_tstamp", None)
-        if found or seen_at != self._seen_at:
+        if found or (self._in_flight and seen_at != self._seen_at):
             self._seen_at = seen_at
             self.steps += 1
 
@@ -235,10 +218,6 @@ RETRACTED = (
     "SGLang took the request back for want of memory, and cannot compute Moss-VL's frames a second time. Lower "
     "engine.args.max_running_requests or generation.max_tokens, or show fewer frames."
 )
-NO_SEED = (
-    f"SGLang takes no notice of it without engine.args.{SEEDED}: true. Set that, or remove the seed (a retry above "
-    "temperature 0 sets one)."
-)
 _failed_child = threading.Event()
 
 
@@ -246,11 +225,6 @@ def note_failed_child(number: int, frame: FrameType | None) -> None:
     """Handler of SIGQUIT, by which SGLang's processes say that they failed. In a module, so that it can be pickled."""
     assert number == signal.SIGQUIT
     _failed_child.set()
-
-
-def _one_of(choices: list[str]) -> str:
-    """A grammar of a few fixed texts; its strings are written as those of JSON are."""
-    return "root ::= " + " | ".join(json.dumps(choice) for choice in choices)
 
 
 def _row_error(error: ValueError) -> RowError:

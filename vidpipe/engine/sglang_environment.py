@@ -58,6 +58,13 @@ def refuse_unknown_version(settings: EngineSection) -> None:
     )
 
 
+def _is_cpu_torch() -> bool:
+    try:
+        return metadata.version("torch").endswith("+cpu")
+    except metadata.PackageNotFoundError:
+        return False
+
+
 def prepare(checkpoint: str) -> None:
     """Set the process's environment for SGLang.
 
@@ -68,7 +75,8 @@ def prepare(checkpoint: str) -> None:
     values |= RESERVE_WHOLE_ANSWERS
     if os.path.isdir(checkpoint):  # noqa: PTH112 - a hub name is no path
         values["HF_HUB_OFFLINE"] = "1"
-    torchvision_on_cpu.install()
-    torchvision_on_cpu.reach_children()
+    if _is_cpu_torch():
+        torchvision_on_cpu.install()
+        torchvision_on_cpu.reach_children()
     for name, value in values.items():
         os.environ.setdefault(name, value)

@@ -51,17 +51,6 @@ def expand_moss_vl(processor: Any, video: Video) -> Any:
     return made
 
 
-def words_of_slots(processor: Any) -> dict[str, str]:
-    """Words of a chat template that are no tokens, and those that the processor puts in their place first.
-
-    Moss-VL's `<|video|>` is plain text to a tokenizer that does not list it; the processor replaces it before it
-    tokenises. None for other families.
-    """
-    if type(processor).__name__ != PROCESSOR or processor.tokenizer.convert_tokens_to_ids(SLOT) is not None:
-        return {}
-    return {SLOT: processor.video_token}
-
-
 def encoder_slots(grid: Any) -> int:
     """Slots of the encoder's cache that videos of a grid [videos, 3], in patches, take."""
     return encoder_length([(frames, rows, columns) for frames, rows, columns in grid.tolist()], MERGE)

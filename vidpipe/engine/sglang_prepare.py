@@ -17,7 +17,7 @@ from vidpipe.engine.between import places_behind, with_texts
 from vidpipe.engine.interface import CodecVideo, EngineInput, Image, Medium, Prepared, Request, Video
 from vidpipe.engine.prompt import PromptBuilder
 from vidpipe.engine.sglang_moss_vl import PROCESSOR as MOSS_VL
-from vidpipe.engine.sglang_moss_vl import encoder_slots, expand_moss_vl, words_of_slots
+from vidpipe.engine.sglang_moss_vl import encoder_slots, expand_moss_vl
 from vidpipe.errors import CapabilityError, EngineError, RowError
 
 FORMAT = "processor_output"
@@ -93,9 +93,6 @@ class Renderer:
         template = getattr(processor, "chat_template", None) or getattr(self._tokenizer, "chat_template", None)
         if not isinstance(template, str):
             raise CapabilityError(f"checkpoint {checkpoint} has no chat template; use an instruction-tuned one.")
-        self._other_words = words_of_slots(processor)
-        for word, other in self._other_words.items():
-            template = template.replace(word, other)
         self._prompts = PromptBuilder(self._tokenizer, template)
 
     def prepare(self, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
@@ -127,7 +124,7 @@ class Renderer:
         ids = self._prompts.token_ids(request.messages, request.special_tokens)
         left: dict[int, list[Expanded]] = {}
         for medium, expanded in zip(request.media, made, strict=True):
-            word = self._other_words.get(medium.slot_word, medium.slot_word)
+            word = self._prompts.slot_word(medium.slot_word)
             left.setdefault(self._token_id(word), []).append(expanded)
         for slot, expansions in left.items():
             if ids.count(slot) != len(expansions):

@@ -12,6 +12,7 @@ from vidpipe.job.media_present import MediaPresence
 from vidpipe.job.prospect import Named
 from vidpipe.manifest.row import BadRow, Fault, FaultKind
 from vidpipe.manifest.scan import Manifest
+from vidpipe.plan.advice import CONTEXT_KEYS
 from vidpipe.plan.clips import RowResolver
 
 
@@ -62,7 +63,7 @@ def check_rows(named: Named) -> Checked:
             elif context is not None and (tokens := texts.at_least(found.messages, context - 1)) >= context:
                 message = (
                     f"line {line}, row {row_id!r}: its texts alone have {tokens} tokens, and the context has "
-                    f"{context}. Shorten them, or raise engine.args.max_model_len."
+                    f"{context}. Shorten them, or raise engine.args.{CONTEXT_KEYS[recipe.engine.name]}."
                 )
                 faults.append(Found("prompt_too_long", message, line, row_id))
     finally:

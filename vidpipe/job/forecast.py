@@ -18,7 +18,7 @@ from vidpipe.job.parquet_size import results_bytes
 from vidpipe.job.prepare import Outlook
 from vidpipe.job.prospect import Prospect
 from vidpipe.job.sharding import cut_rows, look_at
-from vidpipe.plan.advice import context_advice, decode_advice, missing_advice
+from vidpipe.plan.advice import CONTEXT_KEYS, context_advice, decode_advice, missing_advice
 from vidpipe.plan.clips import Clip, PlannedRow
 from vidpipe.plan.flops import Costs, costs_of
 from vidpipe.plan.graph_proposal import Proposal
@@ -46,7 +46,7 @@ class RowForecast:
     kept_tokens: int
     """Of these, what stands in the prompt."""
     prompt_tokens: int | None
-    """The whole prompt; None where header or tokenizer do not tell."""
+    """The whole prompt (Moss-VL: and slots of the encoder's cache); None where header or tokenizer do not tell."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def forecast(
         tokens = sum(row.prompt_tokens or row.kept_tokens for row in found.row_forecasts)
         seconds = None if s_per_token is None else s_per_token * tokens
         found.engine = EngineWork(encoder_flops, prompt_flops, seconds)
-    found.advice = _advice(found, recipe.generation.max_tokens, advice or {})
+    found.advice = _advice(found, recipe.generation.max_tokens, advice or {}, recipe.engine.name)
     return found
 
 
@@ -175,13 +175,17 @@ def _teller(prospect: Prospect, found: Forecast) -> Teller | None:
 
 
 def _prompt_tokens(planned: PlannedRow, outlook: Outlook, teller: Teller | None, prospect: Prospect) -> int | None:
-    """Tokens of a row's prompt; texts between frames stand at times that only the whole file tells."""
+    """Tokens of the context that a row's prompt takes.
+
+    Texts between frames stand at times that only the whole file tells.
+    """
     if teller is None or len(outlook.told) < len(planned.row.media) or planned.row.subtitles:
         return None
     try:
-        return teller.tell(planned.messages, outlook.told, prospect.recipe.special_tokens).tokens
+        told = teller.tell(planned.messages, outlook.told, prospect.recipe.special_tokens).tokens
     except (RowError, CapabilityError):
         return None  # the run says what is wrong with the row
+    return told + outlook.kept_tokens if prospect.family.abilities.vision_beside_prompt else told
 
 
 def _is_over_long(outlook: Outlook, context: int, *, pruned: bool) -> bool:
@@ -203,9 +207,9 @@ def _prompt_flops(costs: Costs, outlook: Outlook, rows: Sequence[RowForecast]) -
     return costs.prefill(shared) + sum(costs.prefill(length - shared, shared) for length in lengths)
 
 
-def _advice(found: Forecast, answer_tokens: int, advice: Mapping[str, str]) -> list[str]:
+def _advice(found: Forecast, answer_tokens: int, advice: Mapping[str, str], engine: str) -> list[str]:
     prompts = [row.prompt_tokens or row.kept_tokens for row in found.row_forecasts]
-    lines = context_advice(prompts, answer_tokens, found.context)
+    lines = context_advice(prompts, answer_tokens, found.context, CONTEXT_KEYS[engine])
     lines += missing_advice({kind: group.rows for kind, group in found.unreadable.items()}, advice)
     if found.decode is not None and found.engine is not None:
         lines += decode_advice(found.decode.core_s, found.engine.seconds, host.cores())
@@ -214,8 +218,8 @@ def _advice(found: Forecast, answer_tokens: int, advice: Mapping[str, str]) -> l
 
 def context_of(engine_args: Mapping[str, Any], config: Mapping[str, Any]) -> int | None:
     """Tokens that a prompt and its answer may have together."""
-    length = engine_args.get("max_model_len")
-    if isinstance(length, int):
-        return length
+    for key in CONTEXT_KEYS.values():
+        if isinstance(length := engine_args.get(key), int):
+            return length
     length = {**config, **config.get("text_config", {})}.get("max_position_embeddings")
     return length if isinstance(length, int) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vidpipe.engine.sglang_engine import NO_SEED, SEEDED
+from vidpipe.engine.sglang_sampling import NO_SEED, SEEDED
 from vidpipe.errors import CapabilityError, RowError
 from vidpipe.recipe.resolve import resolve_row
 from vidpipe.recipe.schema import Generation, Recipe

@@ -91,6 +91,8 @@ class Abilities:
     """Whether text may stand between the frames of a video, as subtitles do."""
     engine_args: Mapping[str, Any] = field(default_factory=dict)
     """Arguments without which the engine does not show the model what the rules say."""
+    vision_beside_prompt: bool = False
+    """Whether vision tokens lie in slots of the KV cache beside the prompt's, and take of the context like them."""
     other_engines: tuple[Literal["vllm", "sglang"], ...] = ()
     """Engines that run it too; pruning, graphs and arguments are those of `engine`."""
 

@@ -23,7 +23,8 @@ from vidpipe.recipe.schema import Sampling
 
 PATCH, MERGE = 16, 2
 START, IMAGE, END = "<|vision_start|>", "<|image_pad|>", "<|vision_end|>"
-SLOT = "<|video|>"
+SLOT, SLOT_TOKEN = "<|video|>", "<|video_pad|>"
+"""What the chat template writes for a video, and the token that the processor puts there before it tokenises."""
 TIME_START, TIME_END = "<|time_start|>", "<|time_end|>"
 DEFAULT_FPS = 1.0
 ASSUMED_FPS = 24.0
@@ -95,7 +96,9 @@ class MossVL:
     rules: ClassVar[Mapping[str, frozenset[str]]] = {
         "hf": frozenset({"fps", "min_frames", "max_frames", "min_pixels", "max_pixels"})
     }
-    abilities: ClassVar[Abilities] = Abilities("sglang", "MossVLForConditionalGeneration", needs_remote_code=True)
+    abilities: ClassVar[Abilities] = Abilities(
+        "sglang", "MossVLForConditionalGeneration", needs_remote_code=True, vision_beside_prompt=True
+    )
     published: ClassVar[Mapping[str, Any]] = {
         "patch_size": PATCH,
         "merge_size": MERGE,

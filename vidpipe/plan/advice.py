@@ -10,32 +10,37 @@ MUCH = 1.25
 """How much more than needed is worth a line."""
 
 
-def context_advice(prompts: Sequence[int], answer_tokens: int, context: int | None) -> list[str]:
-    """Lines about `max_model_len`.
+CONTEXT_KEYS = {"vllm": "max_model_len", "fake": "max_model_len", "sglang": "context_length"}
+"""Of each engine, the argument that says how many tokens a prompt and its answer may have together."""
+
+
+def context_advice(
+    prompts: Sequence[int], answer_tokens: int, context: int | None, key: str = CONTEXT_KEYS["vllm"]
+) -> list[str]:
+    """Lines about the context.
 
     Args:
         prompts: Tokens of each row's prompt.
         answer_tokens: Longest answer.
         context: Tokens that a prompt and its answer may have together; None if nobody says.
+        key: What the engine calls that.
     """
     if not prompts:
         return []
     enough = _round_up(max(prompts) + answer_tokens)
     if context is None:
-        return [f"max_model_len {enough} is enough for every row"]
+        return [f"{key} {enough} is enough for every row"]
     over = sum(tokens >= context for tokens in prompts)
     if over:
         fits = [tokens for tokens in prompts if tokens < context]
         least = _round_up(max(prompts) + answer_tokens)
         kept = f"; the others fit into {_round_up(max(fits) + answer_tokens)}" if fits else ""
-        return [f"{over} of {len(prompts)} rows are over max_model_len {context}; {least} takes all of them{kept}"]
+        return [f"{over} of {len(prompts)} rows are over {key} {context}; {least} takes all of them{kept}"]
     cut = sum(tokens + answer_tokens > context for tokens in prompts)
     if cut:
-        return [
-            f"{cut} rows leave less than max_tokens {answer_tokens} for the answer; max_model_len {enough} is enough"
-        ]
+        return [f"{cut} rows leave less than max_tokens {answer_tokens} for the answer; {key} {enough} is enough"]
     if context > MUCH * enough:
-        return [f"max_model_len {enough} is enough (now {context}): more rows run at once"]
+        return [f"{key} {enough} is enough (now {context}): more rows run at once"]
     return []
 
 
