@@ -65,14 +65,14 @@ def test_an_engine_and_a_decoder_are_killed(make_run: Make, ray_address: str) ->
 def test_a_node_is_lost(make_run: Make) -> None:
     """The one that is left has room for one engine and its first decoder; its second was on the lost one."""
     pytest.importorskip("ray")
-    recipe = make_run(windows(40), script={"seconds_per_reply": 0.2, "texts": texts(40)}, feed={"workers": 4})
+    recipe = make_run(windows(ROWS), script={"seconds_per_reply": 0.3, "texts": texts(ROWS)}, feed={"workers": 4})
     with head(2) as address, further_node(address, 4) as lose_it:
         process = start(recipe, "--on", f"ray:{address}", *TWO)
         wait_until(lambda: len(pids("Decoder", recipe.parent)) == 4 and recorded(recipe) >= 3)
-        assert recorded(recipe) < 30
+        assert recorded(recipe) < ROWS - 10
         lose_it()
         assert process.wait(timeout=120) == 0, (recipe.parent / "said").read_text()
-    assert_every_row_once(recipe, 40)
+    assert_every_row_once(recipe, ROWS)
     assert "is gone; starting it again (" in (recipe.parent / "said").read_text()
 
 

@@ -32,7 +32,7 @@ def test_without_the_extra_the_line_to_type(monkeypatch: pytest.MonkeyPatch) -> 
     ("options", "said"),
     [
         (["--on", "slurm"], "--on slurm: not a place to run. Examples: --on ray, --on ray:10.0.0.1:6379"),
-        (["--on", "ray:ray://h:10001"], "ray job submit"),
+        (["--on", "ray:ray://h:10001"], "Type the command on a node of the cluster"),
         (["--on", "ray", "--shard", "0/2"], "Leave out one of them"),
     ],
 )
@@ -91,9 +91,8 @@ def test_engines_that_share_a_node() -> None:
     assert Places(2, 1, 64, [0]).engines_a_node == 1
     assert Places(3, 0, 64, [8]).engines_a_node == 3
     said = Places(2, 4, 64, [4, 0]).too_few()
-    assert said is not None and said.startswith(
-        "Ray has 64 cores and 4 GPUs; 2 engines and a decoder for each want 4 and 8"
-    )
+    assert said is not None and said.startswith("Ray has 64 cores and 4 GPUs; 2 engines")
+    assert "want 4 and 8" in said
 
 
 def test_reports_of_several_engines_are_summed() -> None:

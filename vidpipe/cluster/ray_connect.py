@@ -36,7 +36,7 @@ def address_of(place: str) -> str | None:
     if address.startswith("ray://"):
         raise RecipeError(
             f"--on {place}: Ray Client is not supported, for this process reads and writes the run directory that the "
-            "nodes share. Type the command on a node of the cluster, or through: ray job submit -- vidpipe run ..."
+            "nodes share. Type the command on a node of the cluster, with its host:port or with --on ray alone."
         )
     if find_spec("ray") is None:
         raise CapabilityError("--on ray: Ray is not installed here. Type: pip install 'vidpipe[ray]' (on every node).")
