@@ -37,7 +37,8 @@ def test_the_packages_are_whole(packages: Path) -> None:
     tracked = call("git", "ls-files", "vidpipe", cwd=ROOT).split()
     assert set(tracked) <= names and not any(name.startswith("tests/") for name in names)
     (source,) = packages.glob("*.tar.gz")
-    top = {name.split("/")[1] for name in tarfile.open(source).getnames() if "/" in name}
+    with tarfile.open(source) as archive:
+        top = {name.split("/")[1] for name in archive.getnames() if "/" in name}
     assert {"vidpipe", "recipes", "tests", "docs", "README.md", "LICENSE", "pyproject.toml"} <= top
 
 

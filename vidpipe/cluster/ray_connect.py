@@ -6,16 +6,19 @@ Ray's own retries are off everywhere: it would repeat a row that kills its proce
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 
 from vidpipe.cluster.ray_places import CORES_AN_ENGINE
 from vidpipe.errors import CapabilityError, RecipeError
 from vidpipe.job.host import cores
 from vidpipe.redact import is_secret_name
 
+PROBE_S = 5.0
 PREFIXES = ("HF_", "TORCH_", "VLLM_", "XDG_CACHE_HOME")
 """Variables of the command's environment that the actors get too, without secrets."""
 
@@ -33,7 +36,7 @@ def address_of(place: str) -> str | None:
     if address.startswith("ray://"):
         raise RecipeError(
             f"--on {place}: Ray Client is not supported, for this process reads and writes the run directory that the "
-            "nodes share. Type the command on a node of the cluster, or through: ray job submit -- vidpipe run ..."
+            "nodes share. Type the command on a node of the cluster, with its host:port or with --on ray alone."
         )
     if find_spec("ray") is None:
         raise CapabilityError("--on ray: Ray is not installed here. Type: pip install 'vidpipe[ray]' (on every node).")
@@ -66,15 +69,18 @@ def connected(address: str | None, engines: int) -> Iterator[Callable[[], None]]
         # Modules come from where ours do, also from a checkout that is not installed.
         "runtime_env": {"env_vars": variables | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
     }
-    try:
-        ray.init(address=address or "auto", **options)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        if address is not None or "any running Ray instance" not in str(error):
-            where = address or os.environ.get("RAY_ADDRESS", "this host")
+    running = address or running_here()
+    if running is not None:
+        try:
+            _probe(running)
+            ray.init(address=running, **options)
+        except (OSError, ValueError, RuntimeError) as error:
+            why = str(error).strip().partition("\n")[0]
             raise RecipeError(
-                f"--on ray: no Ray cluster answers at {where}: {_first_line(error)}. `ray status` says whether it "
-                "runs; one with a token wants its RAY_AUTH_MODE and RAY_AUTH_TOKEN here, too."
+                f"--on ray: no Ray cluster answers at {running}: {why}. `ray status` says whether it runs; one with a "
+                "token wants its RAY_AUTH_MODE and RAY_AUTH_TOKEN here, too."
             ) from None
+    else:
         # Loopback: a host without a network has no other address that its own processes reach.
         ray.init(
             address="local",
@@ -89,5 +95,23 @@ def connected(address: str | None, engines: int) -> Iterator[Callable[[], None]]
         ray.shutdown()
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]
+def running_here() -> str | None:
+    """The cluster that `RAY_ADDRESS` names, or that was last started on this host and still answers.
+
+    The file is the one that `ray.init` says it looks at. It also does when that cluster is long gone, and waits for
+    ever then.
+    """
+    if address := os.environ.get("RAY_ADDRESS"):
+        return address
+    try:
+        address = (Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster").read_text().strip()
+        _probe(address)
+    except (OSError, ValueError):
+        return None
+    return address
+
+
+def _probe(address: str) -> None:
+    """Raise OSError if nothing listens at `host:port`, ValueError if it is none: Ray itself waits for ever."""
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host.strip("[]"), int(port)), PROBE_S).close()

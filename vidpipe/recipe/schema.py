@@ -92,7 +92,8 @@ class EngineSection(Section):
     """CUDA graphs for the vision encoder: `auto` where the plan expects them to save time and a measurement at the
     engine's start agrees, `on` wherever they take a video without much padding."""
     data_parallel: Annotated[int, Field(ge=1)] = 1
-    """Engines that one run starts on this host, each with devices of its own; one feed serves them all."""
+    """Engines that one run starts, each with devices of its own: on this host, where one feed serves them all, or with
+    `--on ray` in the cluster."""
     unknown_version: Literal["warn", "refuse"] = "refuse"
     """With a version of vLLM that a needed repair was not tested with, or of SGLang that vidpipe was not: go on all the
     same and say so, or refuse."""
@@ -191,7 +192,8 @@ class Feed(Section):
     """How clips are brought to the engine."""
 
     workers: Annotated[int, Field(ge=1)] | None = None
-    """Worker processes, which decode; left out: by cores at first, and more when the engine has to wait for them."""
+    """Worker processes, which decode (`--on ray`: actors, in the whole cluster); left out: by cores at first, and more
+    when the engine has to wait for them."""
     prepare: Literal["auto", "workers", "engine"] = "auto"
     """Where clips go through the model's processor; `auto`: in the workers, with vLLM's CPU build in the engine."""
     memory: Annotated[int, Field(ge=1)] | None = None
