@@ -97,6 +97,9 @@ def arguments_of(command: str, world: Path) -> list[str]:
         "RUN_A": "runs/vsi",
         "RUN_B": "runs/vsi",
         "Qwen/Qwen3-VL-8B-Instruct": str(TINY_MODEL),
+        "ray:10.0.0.1:6379": "ray",
+        "engine.data_parallel=8": "engine.data_parallel=1",
+        "feed.workers=200": "feed.workers=2",
         "model.path=...": f"model.path={TINY_MODEL}",
         "model.path=Qwen/Qwen3-VL-8B-Instruct": f"model.path={TINY_MODEL}",
     }
