@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.checkpoints import moss_vl as checkpoint
-from tests.conftest import write_clip
+from tests.conftest import vidpipe, write_clip
 from vidpipe.engine.interface import EngineInput, Request, Video
 from vidpipe.engine.retold import Teller
 from vidpipe.engine.sglang_prepare import SglangPreparer, SglangPrompt, _renderers
@@ -197,3 +197,26 @@ def test_a_file_as_a_run_reads_it(preparer: SglangPreparer, folder: Path, tmp_pa
     told = [f"{moss_vl.TIME_START}{time_s:.1f} seconds{moss_vl.TIME_END}{moss_vl.IMAGE}" for time_s in record.times_s]
     assert "".join(told) in text and len(told) == 5
     assert made.encoder_slots == shown.seen.vision_tokens
+
+
+def test_a_plan_counts_slots_against_the_context(folder: Path, tmp_path: Path) -> None:
+    write_clip(tmp_path / "clip.mp4", frames=20, fps=4)
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"id": "r", "video": "clip.mp4", "question": QUESTION}) + "\n")
+    recipe = {
+        "manifest": "rows.jsonl",
+        "model": {"path": str(folder), "trust_remote_code": True},
+        "engine": {"args": {"context_length": 80}},
+    }
+    (tmp_path / "recipe.yaml").write_text(json.dumps(recipe))
+    plan = json.loads(vidpipe("plan", tmp_path / "recipe.yaml", "--json").stdout)
+    (row,) = plan["predicted"]
+    slots = encoder_length([(5, 4, 4)], 2)  # 64x48 pixels become 64x64
+    words = len(prompt_of_five_frames(folder))
+    assert (plan["context"], row["kept_tokens"]) == (80, slots)
+    assert row["prompt_tokens"] == words + slots and plan["over_long"] == ["r"] and words < 80
+    assert any("over context_length 80" in line for line in plan["advice"])
+
+
+def prompt_of_five_frames(folder: Path) -> tuple[int, ...]:
+    preparer = SglangPreparer(str(folder), trust_remote_code=True)
+    return prompt(ask(preparer, (video(folder, 5, 64, 64),), QUESTION)[0]).token_ids
