@@ -31,7 +31,7 @@ def rows_of(results: Path) -> list[dict[str, Any]]:
 def test_the_answers_are_those_of_a_plain_run(make_run: Make, ray_address: str) -> None:
     rows = [*windows(14), {"id": "gone", "video": "gone.mp4", "question": "?"}]
     script = {"texts": texts(14) | {"r3": None}, "refuse": {"r5": "prompt_too_long"}}
-    recipe = make_run(rows, script=script, feed={"memory": 1}, output={"tolerance": 3})
+    recipe = make_run(rows, script=script, feed={"memory": 1, "workers": 2}, output={"tolerance": 3})
     assert vidpipe("run", recipe, "-o", "plain", cwd=recipe.parent).returncode == 0
     on_ray = start(recipe, "--on", f"ray:{ray_address}", "-o", "ray", *TWO)
     assert on_ray.wait(timeout=120) == 0, (recipe.parent / "said").read_text()
@@ -50,7 +50,7 @@ def test_the_answers_are_those_of_a_plain_run(make_run: Make, ray_address: str) 
 
 
 def test_an_engine_and_a_decoder_are_killed(make_run: Make, ray_address: str) -> None:
-    recipe = make_run(windows(ROWS), script={"seconds_per_reply": 0.2, "texts": texts(ROWS)})
+    recipe = make_run(windows(ROWS), script={"seconds_per_reply": 0.2, "texts": texts(ROWS)}, feed={"workers": 2})
     process = start(recipe, "--on", f"ray:{ray_address}", *TWO)
     wait_until(lambda: recorded(recipe) >= 3 and len(pids("EngineActor", recipe.parent)) == 2)
     os.kill(pids("Decoder", recipe.parent)[0], signal.SIGKILL)
@@ -77,7 +77,7 @@ def test_a_node_is_lost(make_run: Make) -> None:
 
 
 def test_the_command_is_stopped_killed_and_typed_again_beside_a_plain_one(make_run: Make, ray_address: str) -> None:
-    recipe = make_run(windows(ROWS), script={"seconds_per_reply": 0.15, "texts": texts(ROWS)})
+    recipe = make_run(windows(ROWS), script={"seconds_per_reply": 0.15, "texts": texts(ROWS)}, feed={"workers": 2})
     options = ("--on", f"ray:{ray_address}", *TWO)
     for number, code in ((signal.SIGTERM, 75), (signal.SIGKILL, -signal.SIGKILL)):
         before = recorded(recipe)
@@ -97,7 +97,8 @@ def test_the_command_is_stopped_killed_and_typed_again_beside_a_plain_one(make_r
 
 
 def test_a_row_that_kills_its_engine_is_given_up(make_run: Make, ray_address: str) -> None:
-    recipe = make_run(windows(12), script={"crash_on": ["r7"], "texts": texts(12)}, retry={"attempts": 2})
+    script = {"crash_on": ["r7"], "texts": texts(12)}
+    recipe = make_run(windows(12), script=script, retry={"attempts": 2}, feed={"workers": 2})
     process = start(recipe, "--on", f"ray:{ray_address}", *TWO)
     assert process.wait(timeout=120) == 1, (recipe.parent / "said").read_text()
     rows = rows_of(recipe.parent / "runs" / "recipe" / "results.parquet")

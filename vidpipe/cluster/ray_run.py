@@ -12,10 +12,10 @@ rules for rows that kill processes, for lost nodes and for other processes on th
 `record`, unchanged. How much is decoded ahead is bounded in bytes by each engine's own budget.
 
 The actors are plain ones, not the stages of a Ray Data pipeline. Tried with Ray 2.60 (`map_batches` over two pools of
-stateful actors, one clip a block): an engine killed under `max_errored_blocks=-1` takes its neighbour's row with it
-and neither is named to the program; with Ray's own retries the row that kills is tried for ever; blocks of a lost node
-are made again by calling the source again, which a source that takes leases cannot allow; and every dataset starts its
-actors anew, so shards could not be claimed little by little without loading the model each time.
+stateful actors, one clip a block): when an engine was killed under `max_errored_blocks=-1`, its row and one that waited
+for it were dropped, and a program is not told which; with Ray's own retries a row that kills is tried for ever; and
+each dataset starts its actors anew, so that claiming shards little by little would load the model each time. Ray also
+makes blocks that are lost with a node again from the source, which one that takes leases cannot allow.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class _Crew:
             found = EngineError("engine_dead", f"engine {seat.number}: unexpected {error}")
         except RayError as error:
             ray.kill(actor)  # it may only be out of reach
-            self._see_death(seat, _reason(error))
+            self._see_death(seat, f"{_reason(error)} Engine logs are in {self._path}.")
             return
         ray.kill(actor)
         if isinstance(found, RunResult):
@@ -173,7 +173,7 @@ class _Crew:
         restarts = self._recipe.retry.engine_restarts
         if deaths > restarts:
             message = f"engine {seat.number} has died {deaths} times, last: {reason}"
-            self._give_up(seat, EngineError("engine_dead", f"{message}\nEngine logs are in {self._path}."))
+            self._give_up(seat, EngineError("engine_dead", message))
             return
         self._progress.warn(f"engine {seat.number} is gone; starting it again ({deaths} of {restarts}). {reason}")
         self._say_if_too_few()
@@ -186,7 +186,8 @@ class _Crew:
     def _give_up(self, seat: Seat, error: EngineError) -> None:
         self._states[seat.number] = "given up"
         self._errors.append(error)
-        self._progress.warn(f"engine {seat.number} is given up: {error}")
+        if self._actors:  # else it is how the run ends
+            self._progress.warn(f"engine {seat.number} is given up: {error}")
 
     def _show_news(self) -> None:
         for report in self._at_desk("news"):
@@ -207,6 +208,5 @@ class _Crew:
 
 
 def _reason(error: RayError) -> str:
-    """What Ray says of a death, in one line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines[:1] + [line for line in lines[1:] if "exit detail" in line.lower()])
+    """What Ray says of a death, in one line and without its guesses."""
+    return " ".join(str(error).split()).partition(" Some common causes")[0]
