@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vidpipe.benchmarks.choices import ranked
@@ -73,7 +73,6 @@ def test_ten_thresholds() -> None:
     assert len(TOLERANCES) == 10 and TOLERANCES[0] == 0.5
 
 
-@settings(deadline=None)  # two shared cores
 @given(st.floats(0.01, 1e6), st.floats(0, 1e6), st.floats(0, 1))
 def test_a_nearer_number_never_scores_less(target: float, far: float, share: float) -> None:
     near = target + (far - target) * share
@@ -81,14 +80,12 @@ def test_a_nearer_number_never_scores_less(target: float, far: float, share: flo
     assert official_mra(target, target) == 1 == vlmevalkit_mra(target, target)
 
 
-@settings(deadline=None)  # two shared cores
 @given(st.text())
 def test_no_reply_breaks_a_reader(text: str) -> None:
     for read in (first_number_or_word, last_number, lenient_number, lenient_letter, tail_letter, strip_reasoning):
         read(text)
 
 
-@settings(deadline=None)  # two shared cores
 @given(st.sampled_from([*NUMBER_TYPES, *CHOICE_TYPES]), st.text(), st.sampled_from(["A", "4", "0", "-2"]))
 def test_every_profile_scores_every_reply(question_type: str, text: str, answer: str) -> None:
     for name in PROFILES:
@@ -134,7 +131,6 @@ def test_the_documents_name_every_profile() -> None:
 ANSWERS = {"charades": [1.0, 2.0], "timelens": [[1.0, 2.0]], "jumpscore": '["1.20s"]', "vsi": "A", "revsi": "A"}
 
 
-@settings(deadline=None)  # two shared cores
 @given(st.text())
 def test_no_reply_breaks_a_profile(text: str) -> None:
     for name in PROFILES:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -26,14 +26,12 @@ def plain(scores: list[float], clips: list[int]) -> tuple[np.ndarray, ...]:
     return np.array(scores, float), np.full(rows, 1 / rows), np.zeros(rows, np.int64), np.array(clips)
 
 
-@settings(deadline=None)  # two shared cores
 @given(st.lists(st.sampled_from([0.0, 0.3, 1.0]), min_size=2, max_size=30))
 def test_one_row_a_clip_is_the_plain_standard_error(scores: list[float]) -> None:
     found = estimate(*plain(scores, list(range(len(scores)))))
     assert found.stderr == pytest.approx(mean_stderr(scores)) and found.value == pytest.approx(np.mean(scores))
 
 
-@settings(deadline=None)  # two shared cores
 @given(st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 4)), min_size=2, max_size=40))
 def test_clusters_agree_with_the_published_formula_up_to_the_small_sample_factor(
     rows: list[tuple[float, int]],
@@ -72,7 +70,6 @@ def test_the_bootstrap_agrees_with_linearisation() -> None:
     assert (low, high) == pytest.approx(found.interval, abs=0.01)
 
 
-@settings(deadline=None)  # two shared cores
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30))
 def test_paired_t_agrees_with_scipy(pairs: list[tuple[float, float]]) -> None:
     a, b = zip(*pairs, strict=True)

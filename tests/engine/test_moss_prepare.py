@@ -89,7 +89,7 @@ def by_the_rules(preparer: SglangPreparer, times_s: list[float], question: str) 
     return [begin, *plain("user\n"), *seen, *plain(question), end, *plain("\n"), begin, *plain("assistant\n")]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(frames=st.integers(1, 12), width=st.integers(32, 300), height=st.integers(32, 300), data=st.data())
 def test_clips_of_all_shapes(
     preparer: SglangPreparer, folder: Path, frames: int, width: int, height: int, data: st.DataObject

@@ -71,7 +71,7 @@ def prompts(draw: st.DrawFn) -> tuple[list[int], list[Grid]]:
     return [*ids, *[1] * draw(st.integers(1, 4))], grids
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(prompts())
 def test_what_the_scheduler_gets_of_a_request(case: tuple[list[int], list[Grid]]) -> None:
     import torch
@@ -107,7 +107,7 @@ def test_as_many_image_tokens_as_frames(ids: list[int]) -> None:
         asyncio.run(processor().process_mm_data_async(media, ids, None))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(GRIDS)
 def test_encoder_lengths_and_separators(grids: list[Grid]) -> None:
     import torch
@@ -123,7 +123,7 @@ def test_encoder_lengths_and_separators(grids: list[Grid]) -> None:
     assert laid_out[:, 0].tolist() == ours.with_separators(grids, MERGE)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(prompts(), st.data())
 def test_which_slots_each_token_sees(case: tuple[list[int], list[Grid]], data: st.DataObject) -> None:
     import torch

@@ -12,9 +12,7 @@ from tests.fuzz.inputs import TARGETS
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_random_inputs_break_nothing(target: str, data: st.DataObject, tmp_path: Path) -> None:
     strategy, check = TARGETS[target]

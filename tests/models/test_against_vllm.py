@@ -50,7 +50,7 @@ from vllm.v1.worker.encoder_cudagraph import EncoderCudaGraphManager
 
 pytestmark = pytest.mark.upstream
 
-examples = settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+examples = settings(max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
 
 frames = st.integers(1, 400) | st.integers(1, 200_000)
 rates = st.sampled_from([0.5, 1.0, 5.0, 10.0, 12.5, 15.0, 24.0, 24000 / 1001, 25.0, 29.97, 30000 / 1001, 50.0, 60.0])

@@ -98,7 +98,7 @@ def test_the_mixture_of_experts_is_repaired_the_same_way(classes: dict[str, Any]
 
 
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_any_clips_masks_cuts_and_cached_prefixes(classes: dict[str, Any], data: st.DataObject) -> None:
     clips = []
     for _ in range(data.draw(st.integers(1, 3))):
@@ -239,7 +239,7 @@ def test_the_second_runner_uses_it(classes: dict[str, Any]) -> None:
 
 
 @given(pairs=st.integers(1, 6), side=st.integers(1, 4))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_the_count_of_positions_is_where_the_next_token_stands(classes: dict[str, Any], pairs: int, side: int) -> None:
     clip = half_kept(pairs, side)
     prompt = Rehearsal(classes["ours"], [clip], BFLOAT, outer_start=True)

@@ -32,7 +32,7 @@ def failed_row(row_id: str) -> Any:
     return row(row_id, status=status, error_kind="not_found", error=f"{row_id} is gone")
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(STEPS)
 def test_looking_often_counts_what_looking_once_does(steps: list[tuple[str, int]]) -> None:
     with TemporaryDirectory() as folder:

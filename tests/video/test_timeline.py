@@ -104,7 +104,7 @@ def test_every_kind_of_stream_is_counted_without_and_with_decoding(
     assert (timeline.missing, frames.missing, timeline.variable_rate) == (0, 0, False)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.lists(st.integers(11, 3000), min_size=3, max_size=12))
 def test_any_distances_come_back(steps_ms: list[int]) -> None:
     import tempfile

@@ -6,7 +6,7 @@ import random
 import re
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.world.questions import RULES, ask
@@ -86,7 +86,6 @@ def answer(view: View, kind: str, text: str) -> str:
             return view.told[lit[0]]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**9))
 def test_another_reading_of_the_frames_gives_every_answer(seed: int) -> None:
     rng = random.Random(seed)

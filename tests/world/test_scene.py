@@ -71,7 +71,7 @@ def test_things_stay_in_the_picture_and_are_seen(seed: int) -> None:
             assert y - thing.radius >= -1 and y + thing.radius <= scene.height + 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seeds)
 def test_a_lone_thing_is_in_the_very_frames_of_which_the_answers_speak(seed: int) -> None:
     rng = random.Random(seed)
@@ -100,7 +100,6 @@ def check(question: Question) -> None:
         assert question.answer in LETTERS[: len(listed)] and len(set(listed)) == len(listed)
 
 
-@settings(deadline=None)
 @given(seeds)
 def test_questions_are_whole(seed: int) -> None:
     rng = random.Random(seed)

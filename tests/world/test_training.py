@@ -128,7 +128,7 @@ def test_updates_are_orthogonal(count: int, rows: int, columns: int, seed: int) 
     assert values.max() < 1.3 and values[had > 0.15 * had[:, :1]].min() > 0.5
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**9))
 def test_labels_say_what_is_under_each_token(seed: int) -> None:
     scene = draw_scene(World(False, pairs=(1, 4)), random.Random(seed))
