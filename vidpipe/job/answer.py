@@ -38,99 +38,106 @@ Answered = tuple[bool, FeedReport | None, tuple[Mapping[str, Any], ...]]
 encoder did."""
 
 
-def answer(
-    prospect: Prospect,
-    run_dir: RunDir,
-    make_feed: Callable[[], ShardFeed],
-    engine: Engine,
-    graphs: WantedGraphs | None,
-    decoders: Decoders,
-    budget: ByteBudget,
-    resolver: Resolver,
-    progress: RunProgress,
-    limit: FailureLimit,
-) -> Answered:
-    """Answer the rows of a feed.
+class Answering:
+    """Answers the rows of feeds with engines, one after the other.
 
-    Raises:
-        EngineError: the engine cannot start, hangs, or died more often than `retry.engine_restarts`.
+    Args:
+        prospect: The recipe and what it names.
+        run_dir: The run.
+        decoders: Read the clips.
+        budget: Bounds the bytes of what they have read.
+        resolver: Makes the settings that rows record.
+        progress: Is told how it goes.
+        limit: Says when too many rows have failed.
     """
-    recipe, meter = prospect.recipe, FeedMeter()
-    encoder: list[dict[str, Any]] = []
-    restarts = 0
-    with stop_on_signals() as asked_to_stop:
 
-        def stop() -> bool:
-            return asked_to_stop() or limit.exceeded
+    def __init__(
+        self,
+        prospect: Prospect,
+        run_dir: RunDir,
+        decoders: Decoders,
+        budget: ByteBudget,
+        resolver: Resolver,
+        progress: RunProgress,
+        limit: FailureLimit,
+    ) -> None:
+        self._prospect, self._recipe, self._run_dir = prospect, prospect.recipe, run_dir
+        self._decoders, self._budget, self._resolver = decoders, budget, resolver
+        self._progress, self._limit = progress, limit
+        self._meter = FeedMeter()
+        self._encoder: list[dict[str, Any]] = []
 
-        while True:
-            feed = make_feed()
-            try:
-                completed = _with_engine(
-                    prospect, run_dir, feed, engine, graphs, decoders, budget, resolver, progress, meter, encoder, stop
+    def run(self, make_feed: Callable[[], ShardFeed], engine: Engine, graphs: WantedGraphs | None) -> Answered:
+        """Answer the rows of a feed; a further one is made for each engine that takes the place of a dead one.
+
+        Raises:
+            EngineError: the engine cannot start, hangs, or died more often than `retry.engine_restarts`.
+        """
+        restarts, allowed = 0, self._recipe.retry.engine_restarts
+        with stop_on_signals() as asked_to_stop:
+
+            def stop() -> bool:
+                return asked_to_stop() or self._limit.exceeded
+
+            while True:
+                feed = make_feed()
+                try:
+                    completed = self._with_engine(feed, engine, graphs, stop)
+                    return completed, self._store(), tuple(self._encoder)
+                except EngineError as error:
+                    feed.close(died=error.kind in ("engine_dead", "engine_timeout"))
+                    self._store()
+                    if error.kind != "engine_dead" or restarts >= allowed:
+                        message = f"{error}\nThe engine's own output is in {self._run_dir.engine_log}."
+                        raise EngineError(error.kind, message) from error
+                    restarts += 1
+                    self._progress.warn(f"{error}; starting it again ({restarts} of {allowed})")
+                finally:
+                    feed.close()
+                prospect = self._prospect
+                engine = make_engine(
+                    self._recipe.model, self._recipe.engine, prospect.checkpoint.location, prospect.demands
                 )
-                return completed, _store(run_dir, meter, decoders, budget), tuple(encoder)
-            except EngineError as error:
-                feed.close(died=error.kind in ("engine_dead", "engine_timeout"))
-                _store(run_dir, meter, decoders, budget)
-                if error.kind != "engine_dead" or restarts >= recipe.retry.engine_restarts:
-                    message = f"{error}\nThe engine's own output is in {run_dir.engine_log}."
-                    raise EngineError(error.kind, message) from error
-                restarts += 1
-                progress.warn(f"{error}; starting it again ({restarts} of {recipe.retry.engine_restarts})")
-            finally:
-                feed.close()
-            engine = make_engine(recipe.model, recipe.engine, prospect.checkpoint.location, prospect.demands)
 
+    def _with_engine(
+        self, feed: ShardFeed, engine: Engine, graphs: WantedGraphs | None, stop: Callable[[], bool]
+    ) -> bool:
+        """Whether all is answered; False where `stop` said so before."""
+        decoded = Decoded(feed, self._decoders, self._budget, engine.preparer, self._recipe)
+        decoded.top_up()
+        if not decoded and feed.finished:
+            return True  # rows that cannot run were all there was
+        if stop():
+            decoded.cancel()
+            return False
+        idle = IdleClock(time.monotonic())
+        look_at = partial(look, self._meter, idle, decoded, self._decoders, self._budget)
+        self._progress.engine(partial(look_at, None))
+        try:
+            self._progress.state(f"starting {engine.version}")
+            engine.start(graphs)
+            idle.started(time.monotonic())
+            self._progress.state(f"running {engine.version}")
+            depth = self._recipe.feed.queue_depth or 2 * engine.batch_rows
+            limit_s, log = self._recipe.retry.engine_timeout_s, self._run_dir.engine_log
+            with Watchdog(limit_s, log, self._progress.warn) as watchdog:
+                loop = Loop(engine, feed, decoded, self._budget, self._resolver, depth, idle, watchdog, self._meter)
+                self._progress.engine(partial(look_at, loop))
+                completed = loop.run(stop)
+                if (report := engine.encoder_report()) is not None:
+                    self._encoder.append(report)
+                    replace_json(self._run_dir.encoder_file, self._encoder)
+                return completed
+        finally:
+            self._progress.engine_ended()
+            self._meter.engine(idle.ended(time.monotonic()), idle.idle_s)
+            decoded.cancel()
+            engine.stop()
 
-def _with_engine(
-    prospect: Prospect,
-    run_dir: RunDir,
-    feed: ShardFeed,
-    engine: Engine,
-    graphs: WantedGraphs | None,
-    decoders: Decoders,
-    budget: ByteBudget,
-    resolver: Resolver,
-    progress: RunProgress,
-    meter: FeedMeter,
-    encoder: list[dict[str, Any]],
-    stop: Callable[[], bool],
-) -> bool:
-    recipe = prospect.recipe
-    decoded = Decoded(feed, decoders, budget, engine.preparer, recipe)
-    decoded.top_up()
-    if not decoded and feed.finished:
-        return True  # rows that cannot run were all there was
-    if stop():
-        decoded.cancel()
-        return False
-    idle = IdleClock(time.monotonic())
-    progress.engine(partial(look, meter, idle, decoded, decoders, budget, None))
-    try:
-        progress.state(f"starting {engine.version}")
-        engine.start(graphs)
-        idle.started(time.monotonic())
-        progress.state(f"running {engine.version}")
-        depth = recipe.feed.queue_depth or 2 * engine.batch_rows
-        with Watchdog(recipe.retry.engine_timeout_s, run_dir.engine_log, progress.last_words) as watchdog:
-            loop = Loop(engine, feed, decoded, budget, resolver, depth, idle, watchdog, meter)
-            progress.engine(partial(look, meter, idle, decoded, decoders, budget, loop))
-            completed = loop.run(stop)
-            if (report := engine.encoder_report()) is not None:
-                encoder.append(report)
-                replace_json(run_dir.encoder_file, encoder)
-            return completed
-    finally:
-        progress.engine_ended()
-        meter.engine(idle.ended(time.monotonic()), idle.idle_s)
-        decoded.cancel()
-        engine.stop()
-
-
-def _store(run_dir: RunDir, meter: FeedMeter, decoders: Decoders, budget: ByteBudget) -> FeedReport | None:
-    if not meter.engine_starts:
-        return None
-    report = meter.report(decoders.workers, budget.peak, budget.limit)
-    replace_json(run_dir.feed_file, asdict(report))
-    return report
+    def _store(self) -> FeedReport | None:
+        """Keep how busy the engines were; None if none was started."""
+        if not self._meter.engine_starts:
+            return None
+        report = self._meter.report(self._decoders.workers, self._budget.peak, self._budget.limit)
+        replace_json(self._run_dir.feed_file, asdict(report))
+        return report

@@ -20,7 +20,7 @@ from vidpipe import __version__
 from vidpipe.engine.interface import Engine
 from vidpipe.engine.registry import make_engine
 from vidpipe.errors import RecipeError
-from vidpipe.job.answer import Answered, answer
+from vidpipe.job.answer import Answered, Answering
 from vidpipe.job.budget import ByteBudget, default_limit
 from vidpipe.job.capture import output_to
 from vidpipe.job.codec import require_programs
@@ -129,10 +129,8 @@ def run(
                 feed = partial(
                     ShardFeed, prospect, run_dir, shards, wanted, started, resolver, progress.row, limit_of_failures
                 )
-                graphs = stored_graphs(run_dir, prospect)
-                answered = answer(
-                    prospect, run_dir, feed, engine, graphs, decoders, budget, resolver, progress, limit_of_failures
-                )
+                answering = Answering(prospect, run_dir, decoders, budget, resolver, progress, limit_of_failures)
+                answered = answering.run(feed, engine, stored_graphs(run_dir, prospect))
     completed, report, encoder = answered
     status = read_status(path)
     stopped = not completed and limit_of_failures.exceeded
