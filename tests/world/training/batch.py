@@ -23,6 +23,7 @@ from vidpipe.models.qwen3_vl_prompt import Media, mrope_positions
 
 PAIR_RANGES = ((1, 4), (5, 8), (9, 16))
 """Clips of a batch have so many pairs; they are padded to the most."""
+SIMPLE_PAIRS = ((1, 2), (1, 4))
 PIXELS = 32
 """Side of one vision token's cell."""
 ROOM = 352
@@ -74,9 +75,9 @@ class Batch:
 
 
 def draw_shape(rng: random.Random, tokens: int, simple: bool) -> Shape:
-    """A size, a range of lengths (if `simple`, mostly short) and as many clips as about `tokens` tokens hold."""
+    """A size, a range of lengths (if `simple`, very short) and as many clips as about `tokens` tokens hold."""
     width, height = rng.choice(SIZES_WH)
-    low, high = rng.choices(PAIR_RANGES, (1.0, 0.5, 0.1) if simple else (1.0, 1.0, 1.3))[0]
+    low, high = rng.choice(SIMPLE_PAIRS) if simple else rng.choices(PAIR_RANGES, (1.0, 1.0, 1.3))[0]
     per_pair = width * height // PIXELS**2
     # A clip's cost in the text model's tokens; a patch costs the encoder about a third of that.
     cost = ROOM + high * (per_pair + 10) + 0.3 * high * 4 * per_pair

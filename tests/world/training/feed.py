@@ -28,7 +28,10 @@ WAITING = 3
 ARRAYS = ("ids", "positions", "part", "vision", "pairs", "places", "targets", "owner", "kinds")
 ENCODER_UNTIL, HARD_AT = 0.05, 0.2
 """Shares of the training: up to the first the encoder learns alone, what its heads say; from then to the second fewer
-and fewer batches are simple, which means short clips, two things, plain questions."""
+and fewer batches are simple, which means very short clips, up to three things, plain questions for what a thing is."""
+SIMPLE = tuple(float(kind in ("colour", "shape", "object_counting", "exists", "size")) for kind in RULES)
+"""How often each kind is thought of in simple batches. To find a thing by its shape is learnt in a few dozen steps from
+these, and hardly while all kinds are asked."""
 PRUNED_FROM, PRUNED_ALL, MOST_PRUNED = 0.3, 0.5, 0.4
 """Shares of the training between which the share of pruned clips grows from nothing to the last number."""
 KNOWN = 0.25
@@ -71,7 +74,7 @@ def make_given(
 
     Args:
         tokens: In the text model's, the encoder's work included.
-        easy: Share of simple batches: few things in short clips, plain questions, no compression.
+        easy: Share of simple batches (`SIMPLE`), which are not compressed either.
         pruned: Share of the clips that lose vision tokens.
         words: The tokenizer.
         rng: Decides everything.
@@ -80,7 +83,8 @@ def make_given(
     """
     simple = rng.random() < easy
     shape = draw_shape(rng, tokens, simple)
-    batch = make_batch(shape, test, 2 if simple else 4, words, rng, weights, plain=simple)
+    asked = SIMPLE if simple else weights
+    batch = make_batch(shape, test, 3 if simple else 4, words, rng, asked, plain=simple)
     what = strokes(batch.views, 2 * shape.pairs[1])
     compressed = not simple and rng.random() < 0.6
     steps = [rng.choice((0.0, 1.0, 1.0)) * 20.0 ** rng.uniform(0, 1) if compressed else 0.0 for _ in batch.views]
