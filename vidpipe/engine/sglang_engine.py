@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from vidpipe.engine import sglang_environment
+from vidpipe.engine.devices import computes_on_gpu
 from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Refusal, Reply, WantedGraphs
 from vidpipe.engine.sglang_prepare import SglangPreparer, SglangPrompt
 from vidpipe.engine.sglang_sampling import sampling_params
@@ -56,8 +57,8 @@ class SglangEngine:
         for key in OWNED_ARGS.keys() & settings.args.keys():
             raise CapabilityError(f"engine.args.{key} would contradict the recipe. Say it with {OWNED_ARGS[key]}.")
         sglang_environment.refuse_unknown_version(settings)
-        on_cpu = settings.args.get("device") == "cpu"
-        self.capabilities = Capabilities(prepare_in_workers=not on_cpu)  # on the CPU it computes on the same cores
+        # On the CPU it computes on the same cores.
+        self.capabilities = Capabilities(prepare_in_workers=computes_on_gpu(settings))
         self._arguments: dict[str, Any] = {
             "log_level": "warning",
             "random_seed": 0,
