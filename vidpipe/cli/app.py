@@ -25,9 +25,9 @@ from vidpipe.cli.merge import merge
 from vidpipe.cli.models import models
 from vidpipe.cli.plan import plan
 from vidpipe.cli.probe import probe
-from vidpipe.cli.redacted import redact_output
 from vidpipe.cli.report import report
 from vidpipe.cli.run import run
+from vidpipe.cli.safe_output import make_output_safe
 from vidpipe.cli.score import score
 from vidpipe.cli.slurm import slurm
 from vidpipe.cli.status import status
@@ -95,5 +95,5 @@ app.add_typer(slurm(_with_exit_codes), name="slurm")
 
 def main() -> None:
     """Run the command line; exit with one of `vidpipe.cli.exit_codes`."""
-    redact_output()
+    make_output_safe()
     app()

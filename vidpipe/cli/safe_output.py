@@ -1,0 +1,51 @@
+"""Standard output and error without secrets, and without words that a terminal would obey.
+
+Names of files, questions and what models answer are printed, and may hold escape sequences: one of them sets the
+clipboard, another the title, a third fills the input line. Colours and the few movements of our own display pass.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any, TextIO, cast
+
+from vidpipe.redact import redact
+
+_OBEYED = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]"
+    r"|\x1b(?!\[(?:[0-9;]*m|[0-9]*A|2K|\?25[lh]))"  # colours; up, erase the line, hide and show the cursor
+)
+
+
+class _Safe:
+    """A text stream that writes what is left; in all else the stream behind it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(visible(redact(text)))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def visible(text: str) -> str:
+    r"""`text` with control characters other than tabs and ends of lines written out: `\x1b`."""
+    return _OBEYED.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def safe(stream: TextIO) -> TextIO:
+    """The stream, for text that comes from anywhere."""
+    return cast(TextIO, _Safe(stream))
+
+
+def make_output_safe() -> None:
+    """From now on this process prints no secrets and commands no terminal."""
+    sys.stdout, sys.stderr = safe(sys.stdout), safe(sys.stderr)
