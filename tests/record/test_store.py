@@ -1,18 +1,20 @@
 """Rows into a run directory and out of it again: schema, shards, leases, merge, status."""
 
+import errno
 import json
 import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow.parquet as pq
 import pytest
 
 from vidpipe.errors import RecipeError
 from vidpipe.record import merge as merge_module
-from vidpipe.record.disk import has_links, read_mark, server_now_s, set_mark
+from vidpipe.record.disk import has_links, read_mark, replace_json, server_now_s, set_mark
 from vidpipe.record.holder import is_gone, this_process
 from vidpipe.record.lease import DIED_S, Heart, Lease, take
 from vidpipe.record.merge import is_complete, merge
@@ -255,6 +257,34 @@ def test_marks_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (tmp_path / "half").write_text('{"n"')
     assert read_mark(tmp_path / "half") is None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "half"]
+
+
+def test_nothing_gets_its_name_before_it_is_on_the_disk(tmp_path: Path, disk_calls: list[str]) -> None:
+    set_mark(tmp_path / "a", {})
+    replace_json(tmp_path / "a", {})
+    assert disk_calls == ["file", "link", "folder", "file", "replace", "folder"]
+    disk_calls.clear()
+    set_mark(tmp_path / "b", {}, durable=False)
+    replace_json(tmp_path / "b", {}, durable=False)
+    assert disk_calls == ["link", "replace"]
+    writer = writer_for(make_run(tmp_path / "run", [["r0"]]))
+    writer.append(row("r0"), {})
+    disk_calls.clear()
+    writer.publish()
+    assert disk_calls == ["file", "replace", "folder", "file", "link", "folder"], "the part, then its mark"
+
+
+def test_a_mark_without_links_is_on_the_disk_too(
+    tmp_path: Path, disk_calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.ENOTSUP, "no links")))
+    assert set_mark(tmp_path / "a", {})
+    assert disk_calls == ["file", "file", "folder"]
+    monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.ENOSPC, "full")))
+    for call in (lambda: set_mark(tmp_path / "b", {}), lambda: has_links(tmp_path)):
+        with pytest.raises(OSError, match="full"):
+            call()
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_a_lost_answer_to_a_link_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
