@@ -343,8 +343,11 @@ def test_nothing_gets_its_name_before_it_is_on_the_disk(tmp_path: Path, disk_cal
     set_mark(tmp_path / "b", {}, durable=False)
     replace_json(tmp_path / "b", {}, durable=False)
     assert disk_calls == ["link", "replace"]
-    writer = writer_for(make_run(tmp_path / "run", [["r0"]]))
+    run_dir = make_run(tmp_path / "run", [["r0"]])
+    disk_calls.clear()
+    writer = writer_for(run_dir)
     writer.append(row("r0"), {})
+    assert disk_calls == ["link"], "a claim that a lost host forgets is free, and nobody waits for the disk"
     disk_calls.clear()
     writer.publish()
     assert disk_calls == ["file", "replace", "folder", "file", "link", "folder"], "the part, then its mark"
