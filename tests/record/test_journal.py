@@ -41,6 +41,8 @@ def test_a_record_is_readable_before_anything_is_closed(tmp_path: Path) -> None:
     journal.append(b"early")
     assert list(read_journal(tmp_path / "j")) == [b"early"]
     journal.close()
+    with pytest.raises(ValueError, match="closed"):
+        journal.append(b"late")
 
 
 @given(st.lists(st.binary(max_size=50), min_size=1, max_size=5), st.integers(0, 10_000), st.integers(1, 255))
