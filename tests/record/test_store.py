@@ -14,8 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from vidpipe.errors import RecipeError
+from vidpipe.record import entries
 from vidpipe.record import merge as merge_module
 from vidpipe.record.disk import has_links, read_mark, replace_json, server_now_s, set_mark
+from vidpipe.record.entries import Entry
 from vidpipe.record.holder import is_gone, this_process
 from vidpipe.record.lease import (
     DIED_S,
@@ -30,7 +32,7 @@ from vidpipe.record.lease import (
 from vidpipe.record.merge import is_complete, merge
 from vidpipe.record.row import FramesRecord, MediaRecord, OutputRow, ReplyRecord, ResolvedRecord, VisionTokens
 from vidpipe.record.run_dir import RunDir
-from vidpipe.record.schema import KIND_KEY, output_schema
+from vidpipe.record.schema import KIND_KEY, output_schema, to_json
 from vidpipe.record.shard_writer import RESOLVED_KEY, ShardWriter
 from vidpipe.record.shards import add_shards, read_shards, write_order
 from vidpipe.record.status import read_status
@@ -211,6 +213,37 @@ def test_a_shard_counts_once_whoever_is_first(tmp_path: Path) -> None:
     merge([run_dir.path], run_dir.results)
     assert pq.read_table(run_dir.results)["text"].to_pylist() == ["by the second"]
     assert len(list(run_dir.parts.glob("*.parquet"))) == 1
+
+
+def test_every_entry_is_read_as_what_it_is() -> None:
+    line = to_json(row("r0"), COLUMNS)
+    assert entries.read(entries.started("r0")) == Entry(started="r0")
+    assert entries.read(entries.settings("s1", {"a": 1})) == Entry(settings={"s1": {"a": 1}})
+    assert entries.read(entries.row(line)) == Entry(row=json.loads(line))
+    assert entries.read(entries.tried(to_json(row("r0"), {}))) == Entry(tried=row("r0", manifest={}))
+    written = [entries.started("r0"), entries.row(line), entries.tried(line), entries.settings("s1", {})]
+    assert list(entries.rows(written)) == [line]
+
+
+def test_tries_are_taken_over_once_by_whoever_comes_after(tmp_path: Path) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0", "r1"]])
+    again = [row("r0", attempt=n, status="engine_error", text=None) for n in (1, 2)]
+    for attempt in range(3):
+        writer = writer_for(run_dir)
+        assert [tried.attempt for tried in writer.tries.get("r0", [])] == [1, 2][:attempt]
+        assert not writer.deaths, "what came back killed nobody"
+        if attempt < 2:
+            writer.note_started("r0")
+            writer.append_try(again[attempt], {"a": 1})
+            writer.give_back(died=True)
+    recorded = writer.append(row("r0", attempt=3), {"a": 1})
+    assert [one.attempt for one in recorded.other_tries] == [1, 2] and not writer.tries
+    writer.give_back(died=True)
+    last = writer_for(run_dir)
+    assert not last.tries and last.missing_in_order == ["r1"] and last.statuses == {"ok": 1}
+    last.append(row("r1"), {"a": 1})
+    assert last.publish()
+    assert pq.read_table(next(run_dir.parts.glob("*.parquet")))["attempt"].to_pylist() == [3, 1]
 
 
 def test_rows_at_which_processes_die_are_counted(tmp_path: Path) -> None:
