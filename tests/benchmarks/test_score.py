@@ -169,6 +169,7 @@ def test_clips_to_see_a_point_follow_from_the_error() -> None:
 
     assert clips_to_see(0.01, Estimate(0.5, 900, 300, 0.01)) == 2355  # 300 * (1.96 + 0.8416)^2
     assert clips_to_see(0.01, Estimate(0.5, 900, 300, 0.02)) == 9419
+    assert clips_to_see(1, Estimate(0.5, 900, 300, 0.01)) == 2, "one clip tells nothing of how clips differ"
     assert clips_to_see(0.01, Estimate(0.5, 4, 1, None)) is None
 
 

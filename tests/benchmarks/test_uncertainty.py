@@ -79,6 +79,20 @@ def test_paired_t_agrees_with_scipy(pairs: list[tuple[float, float]]) -> None:
     expected = stats.ttest_rel(a, b)
     assert found.t_stat == pytest.approx(expected.statistic, rel=1e-6)
     assert found.p_value == pytest.approx(expected.pvalue, rel=1e-6, abs=1e-12)
+    reach = expected.confidence_interval()
+    assert (found.ci_lower, found.ci_upper) == pytest.approx((reach.low, reach.high), rel=1e-6, abs=1e-9)
+    assert found.n == len(pairs)
+
+
+@pytest.mark.parametrize(("a", "b", "t_stat", "p_value"), [(1, 0, math.inf, 0), (0, 1, -math.inf, 0), (1, 1, 0, 1)])
+def test_without_spread_a_difference_is_certain(a: int, b: int, t_stat: float, p_value: float) -> None:
+    found = paired_t([a, a], [b, b])
+    assert (found.mean_diff, found.se_diff, found.t_stat, found.p_value) == (a - b, 0, t_stat, p_value)
+
+
+def test_a_stratum_that_a_draw_misses_leaves_its_weight_to_the_others() -> None:
+    scores, weights, numbers = np.array([1.0, 0.0]), np.array([0.5, 0.5]), np.array([0, 1])
+    assert bootstrap(scores, weights, numbers, numbers) == (0, 1)
 
 
 def test_mcnemar() -> None:
@@ -87,7 +101,8 @@ def test_mcnemar() -> None:
 
 
 def test_one_row_tells_nothing() -> None:
-    assert math.isnan(paired_t([1], [0]).p_value)
+    assert math.isnan(paired_t([1], [0]).p_value) and math.isnan(clustered_stderr([1], [0]))
+    assert estimate(*plain([1, 0], [3, 3])).interval is None
 
 
 @given(st.integers(1, 500).flatmap(lambda rows: st.tuples(st.integers(0, rows), st.just(rows))))

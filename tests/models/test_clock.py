@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidpipe.models.clock import MICROSECONDS_PER_S, FrameClock, clock_of
+from vidpipe.models.clock import MICROSECONDS_PER_S, FrameClock, clock_of, vllm_metadata
 
 rates = st.sampled_from(
-    [Fraction(n) for n in (5, 8, 24, 25, 30, 60, 240)] + [Fraction(n, 1001) for n in (24000, 30000)]
+    [Fraction(n) for n in (1, 5, 8, 24, 25, 30, 60, 240)]
+    + [Fraction(1, 2)]
+    + [Fraction(n, 1001) for n in (24000, 30000)]
 )
 
 
@@ -49,3 +51,11 @@ def test_a_window_is_told_from_its_start() -> None:
 
 def test_unknown_rate_is_never_nominal() -> None:
     assert clock([0, 1], [0.0, 0.5], 0.0, time_base="nominal").times_s == [0.0, 0.5]
+
+
+def test_a_slow_rate_is_nominal_when_asked() -> None:
+    assert clock([0, 1], [0.0, 1.0], 0.5, time_base="nominal").times_s == [0.0, 2.0]
+
+
+def test_an_engine_is_told_the_length_in_seconds() -> None:
+    assert vllm_metadata(FrameClock((0, 4), 8.0, 20))["duration"] == 2.5

@@ -11,7 +11,7 @@ from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tests.fuzz.inputs import template_texts
-from vidpipe.plan.bounded_templates import MAX_CHARS, BoundedEnvironment, render
+from vidpipe.plan.bounded_templates import MAX_CHARS, MAX_STEPS, BoundedEnvironment, render
 
 OURS = BoundedEnvironment()
 PLAIN = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
@@ -45,6 +45,8 @@ VALUES = {
         "{% set s = namespace(t=3) %}{% for i in range(60) %}{% set s.t = s.t * s.t %}{% endfor %}",
         "{{ word | center(10**9) }}",
         "{{ word.ljust(10**9) }}",
+        "{{ word.ljust(10**8) | length }}",
+        "{{ n.to_bytes(length=10**8) | length }}",
         "{{ '%1000000000d' % n }}",
         "{{ '%*d' % (10**9, n) }}",
         "{{ '%1000000000d' | format(n) }}",
@@ -96,3 +98,10 @@ def test_any_template_that_both_render_gives_the_same(source: str) -> None:
 
 def test_a_long_prompt_within_the_bound() -> None:
     assert len(render(OURS.from_string("{{ word * 1000 }}"), VALUES)) == MAX_CHARS
+
+
+def test_the_last_step_within_the_bound() -> None:
+    source = f"{{% for _ in range({MAX_STEPS}) %}}{{% endfor %}}"
+    assert not render(OURS.from_string(source), VALUES)
+    with pytest.raises(SecurityError, match="steps"):
+        render(OURS.from_string(source + "{% for _ in [n] %}{% endfor %}"), VALUES)

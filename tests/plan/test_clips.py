@@ -1,8 +1,11 @@
+import re
+
 import pytest
 
 from vidpipe.manifest.row import BadRow, Record
 from vidpipe.manifest.rows import to_row
 from vidpipe.models.registry import get_family
+from vidpipe.plan import clips
 from vidpipe.plan.clips import Plan, make_plan
 from vidpipe.recipe.schema import Recipe
 
@@ -40,25 +43,57 @@ def test_sampling_defaults_are_filled_in() -> None:
     assert (sampling.fps, sampling.min_frames, sampling.max_frames) == (2.0, 4, 768)
 
 
+CODEC = {"sampling": {"video_backend": "codec"}}
+
+
 @pytest.mark.parametrize(
-    ("more", "recipe", "reason"),
+    ("name", "more", "recipe", "reason"),
     [
-        ({"subtitles": "a.srt"}, {"pruning": {"method": "evs", "rate": 0.5}}, "with pruning"),
-        ({"subtitles": "a.srt"}, {"sampling": {"video_backend": "codec"}}, "canvases"),
-        ({"frames_fps": 3}, {"sampling": {"video_backend": "codec"}}, "pictures have none"),
+        ("qwen3_vl", {"subtitles": "a.srt"}, {"pruning": {"method": "evs", "rate": 0.5}}, "with pruning"),
+        ("llava_onevision2", {"subtitles": "a.srt"}, CODEC, "canvases"),
+        ("llava_onevision2", {"frames_fps": 3}, CODEC, "pictures have none"),
+        ("llava_onevision2", {"video": ["a", "b"]}, CODEC, "nothing beside it .* found 2 media"),
+        ("llava_onevision2", {"sampling.video_backend": "codec"}, {}, "started for frames"),
+        ("llava_onevision2", {"images": ["i"]}, {}, "rows of their own"),
+        ("ernie45_vl", {"subtitles": "a.srt"}, {}, "no place for subtitles"),
+        ("moss_vl", {"images": ["i"]}, {}, "takes no images"),
+        ("moss_vl", {"video": ["a", "b"]}, {}, "found 2"),
     ],
 )
-def test_kinds_that_exclude_each_other_cost_their_row(more: dict, recipe: dict, reason: str) -> None:
-    family = get_family("llava_onevision2" if "sampling" in recipe else "qwen3_vl")
+def test_kinds_that_exclude_each_other_cost_their_row(name: str, more: dict, recipe: dict, reason: str) -> None:
+    family = get_family(name)
     made = Recipe.model_validate({"manifest": "m", "model": {"path": "p"}, **recipe})
     read = [
         to_row(Record(n, values), n, recipe_has_prompt=False)
-        for n, values in enumerate([row("plain", "a"), row("r", "a", **more)])
+        for n, values in enumerate([row("plain", "a"), row("r", "a") | more])
     ]
     found = make_plan(read, made, family, family.published)
     assert [clip.first.row.id for clip in found.clips] == ["plain"]
     assert [(bad.id, bad.fault.kind) for bad in found.bad_rows] == [("r", "bad_value")]
-    assert reason in found.bad_rows[0].fault.message
+    assert re.search(reason, found.bad_rows[0].fault.message)
+
+
+def test_images_alone_are_taken_where_images_and_videos_exclude_each_other() -> None:
+    made = Recipe.model_validate({"manifest": "m", "model": {"path": "p"}})
+    read = [to_row(Record(0, {"id": "r", "images": ["i", "j"], "question": "?"}), 0, recipe_has_prompt=False)]
+    family = get_family("llava_onevision2")
+    assert not make_plan(read, made, family, family.published).bad_rows
+
+
+def test_settings_are_shared_by_rows_that_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clips, "SETTINGS_KEPT", 1)
+    rates = (1.0, 2.0, 1.0, 2.0)
+    rows = [row(str(n), "a", **{"sampling.fps": rate}) for n, rate in enumerate(rates)]
+    ones, twos = plan(rows).clips
+    assert ones.rows[0].settings is ones.rows[1].settings
+    assert twos.rows[0].settings is not twos.rows[1].settings, "no more are remembered than asked"
+
+
+def test_overrides_are_asked_of_every_row() -> None:
+    override = {"when": {"kind": "long"}, "sampling": {"fps": 0.5}}
+    made = plan([row("1", "a", kind="short"), row("2", "a", kind="long"), row("3", "a")], overrides=[override])
+    assert [[p.row.id for p in clip.rows] for clip in made.clips] == [["1", "3"], ["2"]]
+    assert made.clips[1].first.settings.sampling.fps == 0.5
 
 
 def test_clips_differ_by_all_that_changes_what_is_shown() -> None:

@@ -20,8 +20,8 @@ def expected_cost(batches: dict[int, float], budgets: tuple[int, ...], floor: in
 
 
 @given(
-    st.dictionaries(st.integers(1, 40), st.integers(1, 5).map(float), min_size=1, max_size=7),
-    st.integers(1, 3),
+    st.dictionaries(st.integers(1, 40), st.integers(1, 40).map(lambda n: n / 8), min_size=1, max_size=7),
+    st.integers(0, 3),
     st.integers(1, 60),
     st.integers(10, 100),
 )
@@ -59,6 +59,11 @@ def test_memory_and_its_price_count() -> None:
     assert chosen(Memory(1, 1, 150)) == (10, 50), "largest counts twice"
     assert chosen(AMPLE, byte_price=15.0) == (90,), "10 would save 80 and cost 150"
     assert chosen(Memory(1, 0, 5)) == ()
+
+
+def test_few_sizes_are_taken_as_they_are() -> None:
+    batches = {1: 1.0, 2: 1.0, 4000: 1.0}
+    assert choose_budgets(batches, most=3, memory=AMPLE, replay=float, without=lambda n: n + 1000.0) == (1, 2, 4000)
 
 
 def test_many_sizes_are_rounded_up() -> None:

@@ -1,5 +1,6 @@
 """A call is divided so that it costs least; nothing replays a graph that does not take it."""
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,36 @@ def test_never_dearer_than_upstream_or_than_no_graphs(items: list[EncoderItem], 
         eager = costs.without_graph(batch.tokens)
         theirs += eager if batch.budget is None else costs.replay[budgets.index(batch.budget)]
     assert found <= theirs + 1e-6
+
+
+@given(
+    st.lists(st.builds(EncoderItem, st.integers(1, 60), st.integers(1, 4), st.integers(1, 4)), max_size=5),
+    st.lists(st.tuples(st.integers(10, 150), st.integers(1, 99)), max_size=3, unique_by=lambda graph: graph[0]),
+    st.integers(0, 80),
+    st.integers(1, 8),
+)
+def test_no_division_costs_less(
+    items: list[EncoderItem], captured: list[tuple[int, int]], start: int, per: int
+) -> None:
+    graphs = Graphs(tuple(Graph(budget, 8, 3) for budget, _ in sorted(captured)), 3, 100)
+    eager = (1, start + per / 8), (10**6, start + 10**6 * per / 8)
+    costs = Costs(tuple(cost / 2 for _, cost in sorted(captured)), eager)
+
+    def least(group: list[EncoderItem]) -> float:
+        tokens, sequences = sum(item.tokens for item in group), sum(item.sequences for item in group)
+        found = start + tokens * per / 8 if len(group) == 1 or tokens <= 100 else float("inf")
+        if len(group) > 3 or sequences > 8 or max(item.patches_per_sequence for item in group) > 3:
+            return found
+        fitting = [cost / 2 for budget, cost in sorted(captured) if budget >= tokens]
+        return min([found, *fitting[:1]])
+
+    ordered = sorted(items, key=lambda item: item.tokens)
+    divisions: list[float] = []
+    for cuts in itertools.product([False, True], repeat=max(0, len(items) - 1)):
+        ends = [0, *(place + 1 for place, cut in enumerate(cuts) if cut), len(items)]
+        divisions.append(sum(least(ordered[a:b]) for a, b in itertools.pairwise(ends) if a < b))
+    packs = pack(items, graphs, costs)
+    assert all(p.items for p in packs) and cost_of(packs, costs) == pytest.approx(min(divisions))
 
 
 @pytest.mark.parametrize("case", GOLDEN, ids=lambda case: case["id"])

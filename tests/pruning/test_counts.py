@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidpipe.pruning.counts import COUNTS, account, evs_count, vidcom2_count
+from vidpipe.pruning.counts import COUNTS, account, evs_count, positions_taken, vidcom2_count
 
 rates = st.floats(0.01, 0.99)
 
@@ -23,3 +23,7 @@ def test_float_arithmetic_is_literal() -> None:
 def test_without_a_method_all_are_kept() -> None:
     assert account(16, 6, None, 0.5).kept == 96
     assert set(COUNTS) == {"evs", "vidcom2"}
+
+
+def test_a_step_takes_the_longer_side_of_its_grid() -> None:
+    assert positions_taken(100, 30, 4, 3, 5) == positions_taken(100, 30, 4, 5, 3) == 70 + 4 * 5

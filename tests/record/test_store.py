@@ -1,24 +1,38 @@
 """Rows into a run directory and out of it again: schema, shards, leases, merge, status."""
 
+import errno
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow.parquet as pq
 import pytest
 
 from vidpipe.errors import RecipeError
+from vidpipe.record import entries
 from vidpipe.record import merge as merge_module
-from vidpipe.record.disk import has_links, read_mark, server_now_s, set_mark
+from vidpipe.record.disk import has_links, read_mark, replace_json, server_now_s, set_mark
+from vidpipe.record.entries import Entry
 from vidpipe.record.holder import is_gone, this_process
-from vidpipe.record.lease import DIED_S, Heart, Lease, take
+from vidpipe.record.lease import (
+    DIED_S,
+    GIVEN_BACK_S,
+    Heart,
+    Lease,
+    heartbeat_age_s,
+    is_alive,
+    take,
+    was_given_back,
+)
 from vidpipe.record.merge import is_complete, merge
 from vidpipe.record.row import FramesRecord, MediaRecord, OutputRow, ReplyRecord, ResolvedRecord, VisionTokens
 from vidpipe.record.run_dir import RunDir
-from vidpipe.record.schema import KIND_KEY, output_schema
+from vidpipe.record.schema import KIND_KEY, output_schema, to_json
 from vidpipe.record.shard_writer import RESOLVED_KEY, ShardWriter
 from vidpipe.record.shards import add_shards, read_shards, write_order
 from vidpipe.record.status import read_status
@@ -201,6 +215,37 @@ def test_a_shard_counts_once_whoever_is_first(tmp_path: Path) -> None:
     assert len(list(run_dir.parts.glob("*.parquet"))) == 1
 
 
+def test_every_entry_is_read_as_what_it_is() -> None:
+    line = to_json(row("r0"), COLUMNS)
+    assert entries.read(entries.started("r0")) == Entry(started="r0")
+    assert entries.read(entries.settings("s1", {"a": 1})) == Entry(settings={"s1": {"a": 1}})
+    assert entries.read(entries.row(line)) == Entry(row=json.loads(line))
+    assert entries.read(entries.tried(to_json(row("r0"), {}))) == Entry(tried=row("r0", manifest={}))
+    written = [entries.started("r0"), entries.row(line), entries.tried(line), entries.settings("s1", {})]
+    assert list(entries.rows(written)) == [line]
+
+
+def test_tries_are_taken_over_once_by_whoever_comes_after(tmp_path: Path) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0", "r1"]])
+    again = [row("r0", attempt=n, status="engine_error", text=None) for n in (1, 2)]
+    for attempt in range(3):
+        writer = writer_for(run_dir)
+        assert [tried.attempt for tried in writer.tries.get("r0", [])] == [1, 2][:attempt]
+        assert not writer.deaths, "what came back killed nobody"
+        if attempt < 2:
+            writer.note_started("r0")
+            writer.append_try(again[attempt], {"a": 1})
+            writer.give_back(died=True)
+    recorded = writer.append(row("r0", attempt=3), {"a": 1})
+    assert [one.attempt for one in recorded.other_tries] == [1, 2] and not writer.tries
+    writer.give_back(died=True)
+    last = writer_for(run_dir)
+    assert not last.tries and last.missing_in_order == ["r1"] and last.statuses == {"ok": 1}
+    last.append(row("r1"), {"a": 1})
+    assert last.publish()
+    assert pq.read_table(next(run_dir.parts.glob("*.parquet")))["attempt"].to_pylist() == [3, 1]
+
+
 def test_rows_at_which_processes_die_are_counted(tmp_path: Path) -> None:
     run_dir = make_run(tmp_path / "run", [["r0", "r1", "r2"]])
     for _ in range(2):
@@ -231,6 +276,72 @@ def test_a_lease_is_one_process_s(tmp_path: Path) -> None:
     assert again is not None and again.attempt == 2
 
 
+@pytest.mark.parametrize("age_s", [-LEASE_S, 0.5 - LEASE_S, 0.0, LEASE_S - 0.5, LEASE_S])
+def test_a_heartbeat_counts_for_the_length_of_a_lease(tmp_path: Path, age_s: float) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0"]])
+    claim_file = run_dir.claim_file(0, 1)
+    assert set_mark(claim_file, {**this_process(), "host": "elsewhere"})
+    os.utime(claim_file, (1000.0, 1000.0))
+    now_s = 1000.0 + age_s
+    assert heartbeat_age_s(run_dir, 0, 1, now_s) == age_s
+    assert is_alive(run_dir, 0, 1, now_s, LEASE_S) is (abs(age_s) < LEASE_S)
+    assert (take(run_dir, 0, 1, now_s, LEASE_S) is None) is (abs(age_s) < LEASE_S)
+
+
+def test_a_lease_that_was_let_go_is_free_at_once(tmp_path: Path) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0"]])
+    lease = claim(run_dir, 0)
+    assert lease is not None and is_alive(run_dir, 0, 1, time.time(), LEASE_S)
+    assert not was_given_back(run_dir, 0, 1)
+    for died, stamp_s in ((True, DIED_S), (False, GIVEN_BACK_S)):
+        lease.give_back(died=died)
+        assert was_given_back(run_dir, 0, 1) is not died
+        assert heartbeat_age_s(run_dir, 0, 1, stamp_s) == float("inf"), "whatever the clock says"
+    os.utime(run_dir.claim_file(0, 1), (5.0, 5.0))
+    Lease(run_dir, 0, 1, lost=True).give_back(died=False)
+    assert not was_given_back(run_dir, 0, 1), "it is no longer its own to give"
+
+
+def test_a_lease_of_a_run_begun_afresh_is_lost(tmp_path: Path) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0"]])
+    lease = claim(run_dir, 0)
+    assert lease is not None
+    lease.beat()
+    assert not lease.lost
+    run_dir.claim_file(0, 1).unlink()
+    lease.give_back(died=True)
+    lease.beat()
+    assert lease.lost and was_given_back(run_dir, 0, 1)
+    assert heartbeat_age_s(run_dir, 0, 1, 0.0) == float("inf")
+
+
+def test_a_heart_beats_for_the_leases_that_it_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0"], ["r1"]])
+    leases = [claim(run_dir, shard) for shard in (0, 1)]
+    beats: list[int] = []
+
+    def beat(lease: Lease) -> None:
+        beats.append(lease.shard)
+        raise OSError("the file server is away")
+
+    monkeypatch.setattr(Lease, "beat", beat)
+    heart = Heart(lease_s=0.05)
+    for lease in leases:
+        assert lease is not None
+        heart.keep(lease)
+    assert leases[0] is not None
+    heart.drop(leases[0])
+    heart.drop(leases[0])
+    before, deadline_s = Counter(beats), time.monotonic() + 10
+    while beats.count(1) < before[1] + 3 and time.monotonic() < deadline_s:
+        time.sleep(0.005)
+    heart.stop()
+    after = Counter(beats)
+    assert after[1] - before[1] >= 3 and after[0] - before[0] <= 1, "one round may have been under way"
+    time.sleep(0.02)
+    assert Counter(beats) == after
+
+
 def test_a_dead_process_of_this_host_is_seen_at_once() -> None:
     alive = this_process()
     assert not is_gone(alive)
@@ -255,6 +366,37 @@ def test_marks_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (tmp_path / "half").write_text('{"n"')
     assert read_mark(tmp_path / "half") is None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "half"]
+
+
+def test_nothing_gets_its_name_before_it_is_on_the_disk(tmp_path: Path, disk_calls: list[str]) -> None:
+    set_mark(tmp_path / "a", {})
+    replace_json(tmp_path / "a", {})
+    assert disk_calls == ["file", "link", "folder", "file", "replace", "folder"]
+    disk_calls.clear()
+    set_mark(tmp_path / "b", {}, durable=False)
+    replace_json(tmp_path / "b", {}, durable=False)
+    assert disk_calls == ["link", "replace"]
+    run_dir = make_run(tmp_path / "run", [["r0"]])
+    disk_calls.clear()
+    writer = writer_for(run_dir)
+    writer.append(row("r0"), {})
+    assert disk_calls == ["link"], "a claim that a lost host forgets is free, and nobody waits for the disk"
+    disk_calls.clear()
+    writer.publish()
+    assert disk_calls == ["file", "replace", "folder", "file", "link", "folder"], "the part, then its mark"
+
+
+def test_a_mark_without_links_is_on_the_disk_too(
+    tmp_path: Path, disk_calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.ENOTSUP, "no links")))
+    assert set_mark(tmp_path / "a", {})
+    assert disk_calls == ["file", "file", "folder"]
+    monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.ENOSPC, "full")))
+    for call in (lambda: set_mark(tmp_path / "b", {}), lambda: has_links(tmp_path)):
+        with pytest.raises(OSError, match="full"):
+            call()
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_a_lost_answer_to_a_link_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def choose_budgets(
         byte_price: Cost of a byte of graph memory, in the unit of the batches' costs together.
     """
     sizes, weights = _histogram(batches)
-    if not sizes.size or most < 1:
+    if not sizes.size:
         return ()
     unit, room = _memory_grid(memory)
     eager = np.array([without(int(n)) for n in sizes])
