@@ -227,23 +227,29 @@ def test_every_entry_is_read_as_what_it_is() -> None:
 
 def test_tries_are_taken_over_once_by_whoever_comes_after(tmp_path: Path) -> None:
     run_dir = make_run(tmp_path / "run", [["r0", "r1"]])
-    again = [row("r0", attempt=n, status="engine_error", text=None) for n in (1, 2)]
+    again = [row("r0", attempt=n, status="engine_error", text=None, manifest={}) for n in (1, 2)]
     for attempt in range(3):
         writer = writer_for(run_dir)
-        assert [tried.attempt for tried in writer.tries.get("r0", [])] == [1, 2][:attempt]
+        assert writer.tries.get("r0", []) == again[:attempt]
         assert not writer.deaths, "what came back killed nobody"
         if attempt < 2:
             writer.note_started("r0")
             writer.append_try(again[attempt], {"a": 1})
+            assert writer.tries["r0"] == again[: attempt + 1]
             writer.give_back(died=True)
+        if attempt == 1:
+            run_dir.journal_file(0, 1).unlink()  # a lost host may forget it; the second has all of it
     recorded = writer.append(row("r0", attempt=3), {"a": 1})
     assert [one.attempt for one in recorded.other_tries] == [1, 2] and not writer.tries
     writer.give_back(died=True)
+    run_dir.journal_file(0, 2).unlink()
     last = writer_for(run_dir)
     assert not last.tries and last.missing_in_order == ["r1"] and last.statuses == {"ok": 1}
-    last.append(row("r1"), {"a": 1})
-    assert last.publish()
-    assert pq.read_table(next(run_dir.parts.glob("*.parquet")))["attempt"].to_pylist() == [3, 1]
+    last.append(row("r1", resolved=None), {})
+    assert last.statuses == {"ok": 2} and last.publish()
+    with pq.ParquetFile(next(run_dir.parts.glob("*.parquet"))) as part:
+        assert part.read()["attempt"].to_pylist() == [3, 1]
+        assert json.loads(part.metadata.metadata[RESOLVED_KEY.encode()]) == {"s1": {"a": 1}}
 
 
 def test_rows_at_which_processes_die_are_counted(tmp_path: Path) -> None:
@@ -381,6 +387,10 @@ def test_nothing_gets_its_name_before_it_is_on_the_disk(tmp_path: Path, disk_cal
     writer = writer_for(run_dir)
     writer.append(row("r0"), {})
     assert disk_calls == ["link"], "a claim that a lost host forgets is free, and nobody waits for the disk"
+    disk_calls.clear()
+    writer.give_back(died=False)
+    assert disk_calls == ["file", "folder"]
+    writer = writer_for(run_dir)
     disk_calls.clear()
     writer.publish()
     assert disk_calls == ["file", "replace", "folder", "file", "link", "folder"], "the part, then its mark"
