@@ -151,6 +151,19 @@ def test_merged_rows_stand_in_manifest_order(tmp_path: Path, monkeypatch: pytest
     assert ids_of(run_dir.results) == ids_of(tmp_path / "while.parquet") == [f"r{i}" for i in range(5)]
 
 
+def test_the_first_rows_that_are_missing_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merge_module, "BUCKET_ROWS", 3)
+    ids = [f"r{i}" for i in range(10)]
+    run_dir = make_run(tmp_path / "run", [ids])
+    writer = writer_for(run_dir)
+    writer.append(row("r4"), {})
+    found = merge([run_dir.path], tmp_path / "out.parquet")
+    assert (found.rows, found.expected, found.missing) == (1, 10, ("r0", "r1", "r2", "r3", "r5"))
+    for row_id in ("r0", "r2", "r3", "r5", "r6", "r7", "r8"):
+        writer.append(row(row_id), {})
+    assert merge([run_dir.path], tmp_path / "out.parquet").missing == ("r1", "r9")
+
+
 def test_the_next_attempt_takes_over_what_is_whole(tmp_path: Path) -> None:
     run_dir = make_run(tmp_path / "run", [["r0", "r1", "r2"]])
     first = writer_for(run_dir)
@@ -448,6 +461,9 @@ def test_merging_several_runs(tmp_path: Path) -> None:
         merge([tmp_path / "one", tmp_path / "one"], tmp_path / "out.parquet")
     with pytest.raises(RecipeError, match="not a run directory"):
         merge([tmp_path], tmp_path / "out.parquet")
+    make_run(tmp_path / "other", [["r2"]], {**COLUMNS, "extra": "json"})
+    with pytest.raises(RecipeError, match=r"other has other columns than \S+one;"):
+        merge([tmp_path / "one", tmp_path / "other"], tmp_path / "out.parquet")
 
 
 def test_status_counts_what_is_recorded(tmp_path: Path) -> None:
