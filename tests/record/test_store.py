@@ -415,11 +415,17 @@ def test_a_mark_without_links_is_on_the_disk_too(
     monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.ENOTSUP, "no links")))
     assert set_mark(tmp_path / "a", {})
     assert disk_calls == ["file", "file", "folder"]
+    (tmp_path / "plain").touch(0o644)
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "plain").stat().st_mode, "others may read it"
+    (tmp_path / "plain").unlink()
     monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.ENOSPC, "full")))
     for call in (lambda: set_mark(tmp_path / "b", {}), lambda: has_links(tmp_path)):
         with pytest.raises(OSError, match="full"):
             call()
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    monkeypatch.setattr(Path, "open", Mock(side_effect=OSError(errno.ENOSPC, "full")))
+    with pytest.raises(OSError, match="full"):
+        set_mark(tmp_path / "b", {})
 
 
 def test_a_lost_answer_to_a_link_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
