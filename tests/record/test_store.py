@@ -395,6 +395,9 @@ def test_nothing_gets_its_name_before_it_is_on_the_disk(tmp_path: Path, disk_cal
     set_mark(tmp_path / "b", {}, durable=False)
     replace_json(tmp_path / "b", {}, durable=False)
     assert disk_calls == ["link", "replace"]
+    disk_calls.clear()
+    write_order(RunDir(tmp_path), ["r0"])
+    assert disk_calls == ["file", "replace"], "typed again, the run writes it again"
     run_dir = make_run(tmp_path / "run", [["r0"]])
     disk_calls.clear()
     writer = writer_for(run_dir)
