@@ -151,6 +151,19 @@ def test_merged_rows_stand_in_manifest_order(tmp_path: Path, monkeypatch: pytest
     assert ids_of(run_dir.results) == ids_of(tmp_path / "while.parquet") == [f"r{i}" for i in range(5)]
 
 
+@pytest.mark.parametrize("order", [None, ["r1"]])
+def test_rows_that_the_order_lacks_come_last(tmp_path: Path, order: list[str] | None) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0", "r1"]])
+    run_dir.order_file.unlink()
+    if order is not None:
+        write_order(run_dir, order)
+    writer = writer_for(run_dir)
+    for row_id in ("r0", "r1"):
+        writer.append(row(row_id), {})
+    assert not merge([run_dir.path], run_dir.results).partial
+    assert ids_of(run_dir.results) == (["r1", "r0"] if order else ["r0", "r1"])
+
+
 def test_the_first_rows_that_are_missing_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merge_module, "BUCKET_ROWS", 3)
     ids = [f"r{i}" for i in range(10)]
@@ -397,7 +410,7 @@ def test_nothing_gets_its_name_before_it_is_on_the_disk(tmp_path: Path, disk_cal
     assert disk_calls == ["link", "replace"]
     disk_calls.clear()
     write_order(RunDir(tmp_path), ["r0"])
-    assert disk_calls == ["file", "replace"], "typed again, the run writes it again"
+    assert disk_calls == ["file", "replace", "folder"]
     run_dir = make_run(tmp_path / "run", [["r0"]])
     disk_calls.clear()
     writer = writer_for(run_dir)
