@@ -32,6 +32,10 @@ def test_only_the_directions_of_embeddings_count(rule: Callable[..., np.ndarray]
     assert np.isfinite(evs_scores(dark, 7)).all(), "no length to divide by"
 
 
+def test_vidcom2_of_nothing_is_nothing() -> None:
+    assert vidcom2_mask(np.zeros((0, 8)), 0, 0.5).shape == (0,)
+
+
 def test_evs_keeps_the_first_step_and_what_moves() -> None:
     frames = np.zeros((6, 64, 64, 3), np.uint8)
     for number in range(6):
