@@ -141,7 +141,8 @@ def test_check_and_plan_know_them(make_run: Make, tmp_path: Path) -> None:
     ]
     recipe = make_run(rows)
     checked = json.loads(vidpipe("check", recipe, "--json").stdout)
-    assert [(fault["kind"], fault["id"]) for fault in checked["faults"]] == [("bad_value", "bad")]
+    faults = [(fault["kind"], fault["id"]) for fault in checked["faults"]]
+    assert faults == [("not_found", "none"), ("bad_value", "bad")]
     planned = json.loads(vidpipe("plan", recipe, "--json").stdout)
     assert planned["frames"] == 7 and planned["vision_tokens"] == 16 and planned["unreadable"][0]["kind"] == "not_found"
 

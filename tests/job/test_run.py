@@ -21,6 +21,7 @@ import pytest
 from vidpipe.engine.fake import FakePreparer
 from vidpipe.engine.interface import Prepared, Request
 from vidpipe.errors import CapabilityError, EngineError, ManifestError, RecipeError
+from vidpipe.job import sharding
 from vidpipe.job.budget import Place
 from vidpipe.job.decoders import Decoders
 from vidpipe.job.prepare import ClipReader, Outlook, PreparedClip
@@ -31,6 +32,8 @@ from vidpipe.job.work import ClipInputs
 from vidpipe.plan.clips import Clip
 from vidpipe.recipe.load import load_recipe
 from vidpipe.record.row import OutputRow
+from vidpipe.record.run_dir import RunDir
+from vidpipe.record.shards import add_shards, read_order
 from vidpipe.record.status import read_status
 
 Make = Callable[..., Path]
@@ -224,6 +227,23 @@ def test_limit_then_the_rest(make_run: Make) -> None:
     first = go(recipe, limit=3)
     assert sorted(rows_of(first)) == ["r0", "r1", "r2"] and not first.summary.complete
     assert go(recipe).answered_now == 5
+
+
+def test_a_run_killed_once_it_has_its_plan_keeps_the_manifests_order(
+    make_run: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class KilledError(BaseException):
+        pass
+
+    def planned_and_killed(*arguments: Any) -> None:
+        add_shards(*arguments)
+        raise KilledError
+
+    recipe = make_run()
+    monkeypatch.setattr(sharding, "add_shards", planned_and_killed)
+    with pytest.raises(KilledError):
+        go(recipe)
+    assert read_order(RunDir(tmp_path / "run")).to_pylist() == [f"r{i}" for i in range(8)]
 
 
 def test_another_recipe_is_refused_and_fresh_forgets(make_run: Make) -> None:

@@ -110,6 +110,13 @@ def test_ov2_eval_shows_all_frames_at_one_size() -> None:
         family.complete(Sampling(rule="ov2_eval", min_pixels=1, max_pixels=2), family.published)
 
 
+def test_moss_vl_shows_a_frame_a_second_and_one_of_a_shorter_clip() -> None:
+    family = get_family("moss_vl")
+    sampling = family.complete(Sampling(), {})
+    assert [len(family.choose_frames(frames, 25.0, sampling)) for frames in (10, 50, 51)] == [1, 2, 3]
+    assert family.layout(1, 640, 480, sampling, {}).size_wh == (640, 480)
+
+
 def test_ernie_numbers_out_of_bounds_are_refused_before_any_clip() -> None:
     with pytest.raises(CapabilityError, match="16 to 180"):
         get_family("ernie45_vl").complete(Sampling(rule="hf", num_frames=8), {})

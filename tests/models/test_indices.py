@@ -17,5 +17,9 @@ def test_steps_are_rounded_in_rows_of_lanes(frames: int, count: int, place: int,
     assert steps_float32(frames, count)[place] == index
 
 
-def test_qwen2_vl_takes_no_more_than_30_a_second() -> None:
-    assert len(qwen2_vl_indices(1000, 60.0, target_fps=60)) == 500
+@pytest.mark.parametrize(
+    ("frames", "fps", "target_fps", "count"),
+    [(1000, 60.0, 60, 500), (10_000, 30.0, 30, 768), (5, 1.0, 30, 4), (100, 25.0, 0.1, 4)],
+)
+def test_qwen2_vl_takes_an_even_number_from_4_to_768(frames: int, fps: float, target_fps: float, count: int) -> None:
+    assert len(qwen2_vl_indices(frames, fps, target_fps=target_fps)) == count

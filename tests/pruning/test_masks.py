@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from vidpipe.models.qwen3_vl_prompt import Ids
 from vidpipe.pruning.counts import COUNTS
-from vidpipe.pruning.evs import evs_mask
+from vidpipe.pruning.evs import evs_mask, evs_scores
 from vidpipe.pruning.pixels import pixel_embedding
 from vidpipe.pruning.positions import pruned_video
 from vidpipe.pruning.vidcom2 import vidcom2_mask
@@ -22,6 +22,18 @@ def test_masks_have_the_promised_count(
 ) -> None:
     embeddings = np.random.default_rng(seed).normal(size=(steps * tokens, 8))
     assert rule(embeddings, steps, rate).sum() == COUNTS[method](tokens, steps, rate)
+
+
+@pytest.mark.parametrize("rule", [evs_mask, vidcom2_mask])
+def test_only_the_directions_of_embeddings_count(rule: Callable[..., np.ndarray]) -> None:
+    embeddings = np.random.default_rng(1).normal(size=(6 * 9, 8))
+    assert (rule(embeddings * 2.0**-10, 6, 0.5) == rule(embeddings, 6, 0.5)).all()
+    dark = np.concatenate([embeddings, np.zeros((9, 8))])
+    assert np.isfinite(evs_scores(dark, 7)).all(), "no length to divide by"
+
+
+def test_vidcom2_of_nothing_is_nothing() -> None:
+    assert vidcom2_mask(np.zeros((0, 8)), 0, 0.5).shape == (0,)
 
 
 def test_evs_keeps_the_first_step_and_what_moves() -> None:

@@ -151,6 +151,32 @@ def test_merged_rows_stand_in_manifest_order(tmp_path: Path, monkeypatch: pytest
     assert ids_of(run_dir.results) == ids_of(tmp_path / "while.parquet") == [f"r{i}" for i in range(5)]
 
 
+@pytest.mark.parametrize("order", [None, ["r1"]])
+def test_rows_that_the_order_lacks_come_last(tmp_path: Path, order: list[str] | None) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0", "r1"]])
+    run_dir.order_file.unlink()
+    if order is not None:
+        write_order(run_dir, order)
+    writer = writer_for(run_dir)
+    for row_id in ("r0", "r1"):
+        writer.append(row(row_id), {})
+    assert not merge([run_dir.path], run_dir.results).partial
+    assert ids_of(run_dir.results) == (["r1", "r0"] if order else ["r0", "r1"])
+
+
+def test_the_first_rows_that_are_missing_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merge_module, "BUCKET_ROWS", 3)
+    ids = [f"r{i}" for i in range(10)]
+    run_dir = make_run(tmp_path / "run", [ids])
+    writer = writer_for(run_dir)
+    writer.append(row("r4"), {})
+    found = merge([run_dir.path], tmp_path / "out.parquet")
+    assert (found.rows, found.expected, found.missing) == (1, 10, ("r0", "r1", "r2", "r3", "r5"))
+    for row_id in ("r0", "r2", "r3", "r5", "r6", "r7", "r8"):
+        writer.append(row(row_id), {})
+    assert merge([run_dir.path], tmp_path / "out.parquet").missing == ("r1", "r9")
+
+
 def test_the_next_attempt_takes_over_what_is_whole(tmp_path: Path) -> None:
     run_dir = make_run(tmp_path / "run", [["r0", "r1", "r2"]])
     first = writer_for(run_dir)
@@ -227,23 +253,29 @@ def test_every_entry_is_read_as_what_it_is() -> None:
 
 def test_tries_are_taken_over_once_by_whoever_comes_after(tmp_path: Path) -> None:
     run_dir = make_run(tmp_path / "run", [["r0", "r1"]])
-    again = [row("r0", attempt=n, status="engine_error", text=None) for n in (1, 2)]
+    again = [row("r0", attempt=n, status="engine_error", text=None, manifest={}) for n in (1, 2)]
     for attempt in range(3):
         writer = writer_for(run_dir)
-        assert [tried.attempt for tried in writer.tries.get("r0", [])] == [1, 2][:attempt]
+        assert writer.tries.get("r0", []) == again[:attempt]
         assert not writer.deaths, "what came back killed nobody"
         if attempt < 2:
             writer.note_started("r0")
             writer.append_try(again[attempt], {"a": 1})
+            assert writer.tries["r0"] == again[: attempt + 1]
             writer.give_back(died=True)
+        if attempt == 1:
+            run_dir.journal_file(0, 1).unlink()  # a lost host may forget it; the second has all of it
     recorded = writer.append(row("r0", attempt=3), {"a": 1})
     assert [one.attempt for one in recorded.other_tries] == [1, 2] and not writer.tries
     writer.give_back(died=True)
+    run_dir.journal_file(0, 2).unlink()
     last = writer_for(run_dir)
     assert not last.tries and last.missing_in_order == ["r1"] and last.statuses == {"ok": 1}
-    last.append(row("r1"), {"a": 1})
-    assert last.publish()
-    assert pq.read_table(next(run_dir.parts.glob("*.parquet")))["attempt"].to_pylist() == [3, 1]
+    last.append(row("r1", resolved=None), {})
+    assert last.statuses == {"ok": 2} and last.publish()
+    with pq.ParquetFile(next(run_dir.parts.glob("*.parquet"))) as part:
+        assert part.read()["attempt"].to_pylist() == [3, 1]
+        assert json.loads(part.metadata.metadata[RESOLVED_KEY.encode()]) == {"s1": {"a": 1}}
 
 
 def test_rows_at_which_processes_die_are_counted(tmp_path: Path) -> None:
@@ -376,11 +408,18 @@ def test_nothing_gets_its_name_before_it_is_on_the_disk(tmp_path: Path, disk_cal
     set_mark(tmp_path / "b", {}, durable=False)
     replace_json(tmp_path / "b", {}, durable=False)
     assert disk_calls == ["link", "replace"]
+    disk_calls.clear()
+    write_order(RunDir(tmp_path), ["r0"])
+    assert disk_calls == ["file", "replace", "folder"]
     run_dir = make_run(tmp_path / "run", [["r0"]])
     disk_calls.clear()
     writer = writer_for(run_dir)
     writer.append(row("r0"), {})
     assert disk_calls == ["link"], "a claim that a lost host forgets is free, and nobody waits for the disk"
+    disk_calls.clear()
+    writer.give_back(died=False)
+    assert disk_calls == ["file", "folder"]
+    writer = writer_for(run_dir)
     disk_calls.clear()
     writer.publish()
     assert disk_calls == ["file", "replace", "folder", "file", "link", "folder"], "the part, then its mark"
@@ -392,11 +431,17 @@ def test_a_mark_without_links_is_on_the_disk_too(
     monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.ENOTSUP, "no links")))
     assert set_mark(tmp_path / "a", {})
     assert disk_calls == ["file", "file", "folder"]
+    (tmp_path / "plain").touch(0o644)
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "plain").stat().st_mode, "others may read it"
+    (tmp_path / "plain").unlink()
     monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.ENOSPC, "full")))
     for call in (lambda: set_mark(tmp_path / "b", {}), lambda: has_links(tmp_path)):
         with pytest.raises(OSError, match="full"):
             call()
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    monkeypatch.setattr(Path, "open", Mock(side_effect=OSError(errno.ENOSPC, "full")))
+    with pytest.raises(OSError, match="full"):
+        set_mark(tmp_path / "b", {})
 
 
 def test_a_lost_answer_to_a_link_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -438,6 +483,9 @@ def test_merging_several_runs(tmp_path: Path) -> None:
         merge([tmp_path / "one", tmp_path / "one"], tmp_path / "out.parquet")
     with pytest.raises(RecipeError, match="not a run directory"):
         merge([tmp_path], tmp_path / "out.parquet")
+    make_run(tmp_path / "other", [["r2"]], {**COLUMNS, "extra": "json"})
+    with pytest.raises(RecipeError, match=r"other has other columns than \S+one;"):
+        merge([tmp_path / "one", tmp_path / "other"], tmp_path / "out.parquet")
 
 
 def test_status_counts_what_is_recorded(tmp_path: Path) -> None:

@@ -126,6 +126,8 @@ def test_sizes_need_one_column_and_rows_stand_in_for_costs(tmp_path: Path) -> No
     run_dir = make_run(tmp_path / "run", SHARDS)
     assert read_sizes(run_dir) == Sizes({0: 3, 1: 2}, {0: 9, 1: 9}) and read_sizes(run_dir).cost_a_row(0) == 3
     mark = run_dir.plans / "000000"
-    mark.write_text(mark.read_text().replace("[9, 9]", "[0, 0]"))
+    mark.write_text(mark.read_text().replace("[9, 9]", "[9, 0]"))
+    assert read_sizes(run_dir).cost == {0: 9, 1: 0}
+    mark.write_text(mark.read_text().replace("[9, 0]", "[0, 0]"))
     assert read_sizes(run_dir).cost == {0: 3, 1: 2}
     assert read_sizes(RunDir(tmp_path / "none")) == Sizes({}, {})

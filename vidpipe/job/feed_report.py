@@ -97,5 +97,6 @@ def together(reports: Sequence[FeedReport]) -> FeedReport | None:
     idle_s: Counter[str] = Counter()
     for report in reports:
         idle_s.update(report.idle_s)
-    sums: dict[str, Any] = {name: sum(one[name] or 0 for one in values) for name in values[0] if name != "idle_s"}
+    told = {name: [one[name] for one in values if one[name] is not None] for name in values[0] if name != "idle_s"}
+    sums: dict[str, Any] = {name: sum(numbers) if numbers else None for name, numbers in told.items()}
     return FeedReport(**{**sums, "idle_s": dict(idle_s)})

@@ -55,8 +55,8 @@ def stored_shards(
         groups = cut_rows(plan, outlooks)
         hashed = [[(row_id, sha[row_id]) for row_id in group.ids] for group in groups]
         costs = [group.cost for group in groups]
+        write_order(run_dir, sha)  # before the plan: whoever finds its rows planned writes nothing more
         add_shards(run_dir, hashed, costs, shards, predict(plan, outlooks, prospect))
-        write_order(run_dir, sha)
 
 
 def row_sha(row: Row | BadRow) -> str:

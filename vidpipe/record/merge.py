@@ -60,8 +60,10 @@ def merge(run_dirs: Sequence[Path], output: Path) -> Merged:
         if run.columns.keys() != columns.keys():
             folder = run.run_dir.path
             raise RecipeError(f"{folder} has other columns than {run_dirs[0]}; merge runs of one kind of manifest.")
-    # Runs with --shard have the whole manifest's order each, and parts of its rows.
-    order = pc.unique(pa.chunked_array([chunk for run in runs for chunk in run.order.chunks], pa.string()))
+    # Runs with --shard have the whole manifest's order each, and parts of its rows. Planned rows of which no order
+    # knows (another process has put that of a shorter manifest there) come last.
+    known = [ids for run in runs for ids in run.order.chunks] + [ids for run in runs for ids in run.plan["id"].chunks]
+    order = pc.unique(pa.chunked_array(known, pa.string()))
     output.parent.mkdir(parents=True, exist_ok=True)
     while True:
         try:

@@ -143,6 +143,7 @@ def write_order(run_dir: RunDir, ids: Iterable[str]) -> None:
         feather.write_feather(pa.table({"id": pa.array(ids, pa.string())}), temporary, compression="zstd")
         sync(temporary)
         temporary.replace(run_dir.order_file)
+        sync(run_dir.order_file.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
