@@ -265,7 +265,7 @@ def test_tries_are_taken_over_once_by_whoever_comes_after(tmp_path: Path) -> Non
             writer.give_back(died=True)
         if attempt == 1:
             run_dir.journal_file(0, 1).unlink()  # a lost host may forget it; the second has all of it
-    recorded = writer.append(row("r0", attempt=3), {"a": 1})
+    recorded = writer.append(row("r0", attempt=3, resolved=None), {})
     assert [one.attempt for one in recorded.other_tries] == [1, 2] and not writer.tries
     writer.give_back(died=True)
     run_dir.journal_file(0, 2).unlink()
