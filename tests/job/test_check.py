@@ -59,8 +59,8 @@ def test_files_that_are_not_there_are_named_without_opening_any(make_run: Callab
         "no pictures": {"frames": "bare", "frames_fps": 2},
         "picture gone": {"frames": ["1.png", "2.png"], "frames_fps": 2},
         "subtitles": {"video": "noise.mp4", "subtitles": "words.srt"},
-        "link": {"video": "../outside.mp4"},
         "there": {"video": "noise.mp4"},
+        "link": {"video": "../outside.mp4"},
         "cut": {"video": "noise.mp4", "clip_end": 4.0},
     }
     rows = [{"id": name, "question": "?", **columns} for name, columns in media.items()]

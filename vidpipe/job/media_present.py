@@ -23,10 +23,17 @@ class MediaPresence:
     def __init__(self, reader: ClipReader) -> None:
         self._reader = reader
         self._known: dict[str | tuple[str, str, tuple[str, ...]], MediaError | None] = {}
+        self._last: tuple[tuple[Medium, ...], MediaError | None] = (), None
 
     def fault(self, row: Row) -> MediaError | None:
         """What would keep the row's files from being opened: missing, empty, a folder, outside of the root; or None."""
-        everything: list[Medium | str] = [*row.media, *row.subtitles]
+        if row.subtitles:
+            return self._first_fault([*row.media, *row.subtitles])
+        if row.media != self._last[0]:
+            self._last = row.media, self._first_fault(list(row.media))
+        return self._last[1]
+
+    def _first_fault(self, everything: list[Medium | str]) -> MediaError | None:
         for wanted in everything:
             key = (wanted.kind, wanted.name, wanted.pictures) if isinstance(wanted, Medium) else wanted
             if key not in self._known:

@@ -126,6 +126,8 @@ def lettered(options: Sequence[str], style: OptionStyle) -> list[str]:
 
 def _bring_letters(options: Sequence[str]) -> bool:
     """Whether all options begin with their letters, in order."""
+    if options and letter_of(options[0]) != LETTERS[0]:
+        return False  # the usual list, and there may be millions
     return len(options) <= len(LETTERS) and [letter_of(option) for option in options] == list(LETTERS[: len(options)])
 
 
