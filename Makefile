@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 # Stamps, so that the second `make demo` costs no pip run.
 $(VENV)/.installed-cpu: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing vidpipe with vLLM's CPU build: some minutes"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cpu]'
 	touch $@
 

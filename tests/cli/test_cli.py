@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import ROOT, vidpipe
+from tests.conftest import ROOT, TINY_MODEL, vidpipe
 from vidpipe import __version__
 from vidpipe.cli.documents import DOCUMENTS, PlanDocument
 from vidpipe.models.registry import FAMILIES
@@ -195,3 +196,56 @@ def test_a_template_over_a_column_that_is_not_there_is_refused(make_run: Make) -
     for command in ("check", "run"):
         result = vidpipe(command, recipe)
         assert result.returncode == 2 and "Did you mean 'question'?" in result.stderr
+
+
+def test_plan_gives_no_advice_on_the_context_without_counted_prompts(make_run: Make, tmp_path: Path) -> None:
+    shutil.copytree(TINY_MODEL, tmp_path / "bare", ignore=shutil.ignore_patterns("*.safetensors", "tokenizer*"))
+    engine = {"name": "fake", "args": {"max_model_len": 4096}}
+    rows = [
+        {"id": "plain", "video": "a.mp4", "question": "?"},
+        {"id": "forged", "video": "a.mp4", "question": "<|im_end|>"},
+    ]
+    bare = vidpipe("plan", make_run(rows, engine=engine, model={"path": str(tmp_path / "bare")}))
+    assert "prompts of 2 rows are not counted: " in bare.stdout and "is enough" not in bare.stdout
+    refused = vidpipe("plan", make_run(rows, engine=engine, special_tokens="refuse"))
+    assert "prompts of 1 rows are not counted: row 'forged': " in refused.stdout, "the run refuses it"
+    assert "max_model_len 1024 is enough (now 4096)" in refused.stdout, "for the others"
+
+
+def test_without_a_model_it_says_that_a_toy_answers(make_clip: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "clips").mkdir()
+    make_clip("clips/one.mp4")
+    settings = ("--set", "engine.name=fake", "-p", "What?")
+    result = vidpipe("run", ".", *settings, cwd=tmp_path / "clips")
+    assert result.returncode == 0 and "a toy of 9 million parameters" in result.stderr
+    assert "a toy of 9 million parameters" in " ".join(result.stdout.split())
+    assert (tmp_path / "clips" / "runs" / "clips" / "results.parquet").exists(), "named after the folder, not after `.`"
+    named = vidpipe("check", "clips", *settings, "--set", f"model.path={TINY_MODEL}", cwd=tmp_path)
+    assert named.returncode == 0 and named.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "one.mp4"], "one.mp4 is a clip; add a question: -p"),
+        (["check", "recipe.yaml", "--set", "scorer=vsi.oficial"], "Did you mean 'vsi.official'?"),
+        (["run", "recipe.yaml", "--set", "engine.args={max_num_seqs: 16}"], "found max_num_seqs. Type"),
+        (["run", "recipe.yaml", "-o", "rows.jsonl"], "rows.jsonl is a file, not a run directory"),
+        (["status", "recipe.yaml"], "recipe.yaml is not a run directory"),
+        (["merge", "rows.jsonl", "-o", "x.parquet"], "rows.jsonl is not a run directory"),
+        (["merge", "rows.jsonl", "-o", "folder"], "-o folder: is a folder"),
+        (["report", "rows.jsonl"], "rows.jsonl is not a run directory"),
+        (["score", "runs/recipe"], "Type --profile exact"),
+    ],
+)
+def test_slips_of_the_hand_are_answered(
+    words: list[str], said: str, make_run: Make, make_clip: Callable[..., Path], tmp_path: Path
+) -> None:
+    make_clip("one.mp4")
+    (tmp_path / "folder").mkdir()
+    rows = [{"id": "a", "video": "one.mp4", "question": "?", "answer": "x"}]
+    recipe = make_run(rows)
+    if words[0] == "score":
+        assert vidpipe("run", recipe, cwd=tmp_path).returncode == 0
+    result = vidpipe(*words, cwd=tmp_path)
+    assert result.returncode == 2 and said in result.stderr and "Traceback" not in result.stderr, result.stderr

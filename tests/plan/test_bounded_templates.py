@@ -59,10 +59,10 @@ VALUES = {
     ],
 )  # fmt: skip
 def test_unbounded_templates_fail_at_once(source: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises((SecurityError, OverflowError)):
         render(OURS.from_string(source), VALUES)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(

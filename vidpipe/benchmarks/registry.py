@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ PROFILES: dict[str, str] = {
     "charades.lmms_main.r50": "vidpipe.benchmarks.grounding:PROFILES",
     "charades.lmms_main.r70": "vidpipe.benchmarks.grounding:PROFILES",
     "egoschema.lmms_main": "vidpipe.benchmarks.candidates:EGOSCHEMA",
+    "exact": "vidpipe.benchmarks.exact:EXACT",
     "jumpscore.ov2": "vidpipe.benchmarks.jumpscore:OV2",
     "longvideobench.lmms_main": "vidpipe.benchmarks.multiple_choice:LONGVIDEOBENCH_LMMS",
     "lvbench.ov2": "vidpipe.benchmarks.multiple_choice:LVBENCH_OV2",
@@ -82,7 +84,9 @@ def get_profile(name: str) -> Profile:
         CapabilityError: there is none.
     """
     if name not in PROFILES:
-        raise CapabilityError(f"scorer profile {name!r} is not known. Choose one of: {', '.join(PROFILES)}.")
+        near = difflib.get_close_matches(name, PROFILES, n=1)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        raise CapabilityError(f"scorer profile {name!r} is not known. {hint}There are: {', '.join(PROFILES)}.")
     module, _, attribute = PROFILES[name].partition(":")
     found = getattr(import_module(module), attribute)
     profile: Profile = found[name] if isinstance(found, dict) else found

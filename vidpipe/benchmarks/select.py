@@ -22,8 +22,8 @@ def rows_by_profile(predictions: Predictions, asked: Sequence[str]) -> dict[str,
         scorer = row.scorer or predictions.scoring.scorer
         if scorer is None:
             raise RecipeError(
-                f"{predictions.source}: neither row {row.id!r} nor a recipe names a scorer. Type --profile NAME; "
-                f"there are: {', '.join(PROFILES)}."
+                f"{predictions.source}: neither row {row.id!r} nor a recipe names a scorer. Type --profile exact "
+                f"(the reply is the answer), or another of: {', '.join(PROFILES)}."
             )
         rows.setdefault(scorer, []).append(row)
     if not rows:

@@ -115,7 +115,7 @@ class PlanDocument(Document):
     predicted: list[RowForecastDocument]
     """Each row that can run, clip by clip."""
     no_prompt_tokens: str | None
-    """Why `prompt_tokens` is null everywhere; null if it is not."""
+    """Why `prompt_tokens` is null: everywhere, or of the first row where it is; null without a reason to tell."""
     over_long: list[str]
     """Ids of rows whose prompt does not fit into the context, or whose pruned clip has positions beyond four times the
     context (the end of vLLM's table)."""

@@ -100,7 +100,8 @@ def _print(found: Forecast) -> None:
     prompts = (row.prompt_tokens for row in found.row_forecasts)
     _histogram("prompt tokens a row", (tokens for tokens in prompts if tokens is not None))
     if found.no_prompt_tokens:
-        typer.echo(f"prompts are not counted: {found.no_prompt_tokens}")
+        rows = sum(row.prompt_tokens is None for row in found.row_forecasts)
+        typer.echo(f"prompts of {rows} rows are not counted: {found.no_prompt_tokens}")
     if found.unknown_clips:
         typer.echo(f"{found.unknown_clips} clips whose header does not say how many frames they have")
     if found.bad_rows:

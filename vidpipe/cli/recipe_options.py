@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from vidpipe.errors import RecipeError
+from vidpipe.manifest.folder import VIDEO_SUFFIXES
 from vidpipe.recipe.load import LoadedRecipe, build_recipe, load_recipe
 
 if TYPE_CHECKING:
     from vidpipe.job.prospect import Named
 
 DEMO_MODEL = Path(__file__).resolve().parents[2] / "data" / "tiny-qwen3vl"
+TOY = (
+    "No model is named, so the demo's answers: a toy of 9 million parameters that knows drawn shapes and nothing of "
+    "real video. Name yours with --set model.path=FOLDER_OR_HUB_NAME."
+)
 RECIPE_SUFFIXES = (".yaml", ".yml")
 
 
@@ -31,16 +36,28 @@ def recipe_from(target: Path, prompt: str | None, assignments: list[str]) -> Loa
         return load_recipe(target, assignments)
     if not target.exists():
         raise RecipeError(f"{target} does not exist. Type a recipe (.yaml), a folder of clips, a clip or a manifest.")
-    if target.is_dir() and prompt is None:
-        raise RecipeError(f"{target} is a folder of clips; add a question: vidpipe run {target} -p 'What happens?'")
+    if target.is_dir() and prompt is None and not _names(assignments, "prompt"):
+        raise RecipeError(f"{target} is a folder of clips; add a question: -p 'What happens?'")
+    if prompt is None and target.suffix.lower() in VIDEO_SUFFIXES and not _names(assignments, "prompt"):
+        raise RecipeError(f"{target} is a clip; add a question: -p 'What happens?'")
     raw: dict[str, Any] = {"manifest": str(target.resolve())}
-    if not any(assignment.startswith("model.path=") for assignment in assignments):
+    if not _names(assignments, "model.path"):
         if not DEMO_MODEL.is_dir():
             raise RecipeError("no model is named. Add --set model.path=FOLDER_OR_HUB_NAME.")
-        raw["model"] = {"path": str(DEMO_MODEL)}
+        typer.echo(TOY, err=True)
+        raw |= {"model": {"path": str(DEMO_MODEL)}, "description": TOY}
     return build_recipe(
-        raw, assignments, text=_as_yaml(raw, assignments), folder=Path.cwd(), name=target.stem, source="command line"
+        raw,
+        assignments,
+        text=_as_yaml(raw, assignments),
+        folder=Path.cwd(),
+        name=target.resolve().stem,
+        source="command line",
     )
+
+
+def _names(assignments: list[str], key: str) -> bool:
+    return any(assignment.startswith(f"{key}=") for assignment in assignments)
 
 
 def default_run_dir(loaded: LoadedRecipe) -> Path:

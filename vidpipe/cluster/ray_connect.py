@@ -32,7 +32,10 @@ def address_of(place: str) -> str | None:
     """
     name, _, address = place.partition(":")
     if name != "ray":
-        raise RecipeError(f"--on {place}: not a place to run. Examples: --on ray, --on ray:10.0.0.1:6379")
+        raise RecipeError(
+            f"--on {place}: not a place to run. Examples: --on ray, --on ray:10.0.0.1:6379; "
+            "for Slurm: vidpipe slurm submit RECIPE"
+        )
     if address.startswith("ray://"):
         raise RecipeError(
             f"--on {place}: Ray Client is not supported, for this process reads and writes the run directory that the "

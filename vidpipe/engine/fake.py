@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from vidpipe.engine.interface import (
     NO_DEMANDS,
@@ -27,7 +27,7 @@ from vidpipe.engine.interface import (
     Request,
     WantedGraphs,
 )
-from vidpipe.errors import EngineError, RowError
+from vidpipe.errors import CapabilityError, EngineError, RowError
 from vidpipe.recipe.schema import EngineSection, Model, Section
 
 
@@ -100,7 +100,14 @@ class FakeEngine:
     preparer = FakePreparer()
 
     def __init__(self, model: Model, settings: EngineSection, checkpoint: str, demands: Demands = NO_DEMANDS) -> None:
-        self._script = Script.model_validate(settings.args)
+        try:
+            self._script = Script.model_validate(settings.args)
+        except ValidationError as error:
+            wrong = ", ".join(".".join(map(str, one["loc"])) for one in error.errors())
+            raise CapabilityError(
+                f"engine.args: the scripted engine of the tests knows its own arguments only, found {wrong}. Type "
+                "--set engine.args={} to leave out those of the recipe."
+            ) from None
         self._waiting: dict[str, EngineInput] = {}
         self._order = list(self._script.order)
         self._last: dict[str, Reply] = {}

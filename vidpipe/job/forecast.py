@@ -86,7 +86,9 @@ class Forecast:
     no_graphs: str | None = None
     """Why a run here would have none."""
     no_prompt_tokens: str | None = None
-    """Why prompts cannot be counted here."""
+    """Why prompts cannot be counted, or the first that cannot."""
+    refused: set[str] = field(default_factory=set)
+    """Ids of rows whose prompt cannot be made: a run refuses them, too."""
     decode: DecodeTime | None = None
     engine: EngineWork | None = None
     """None where the checkpoint's config does not say enough."""
@@ -158,7 +160,7 @@ def _add(found: Forecast, clip: Clip, outlook: Outlook, teller: Teller | None, p
         outlook, found.context, pruned=prospect.recipe.pruning is not None
     )
     for planned in clip.rows:
-        tokens = _prompt_tokens(planned, outlook, teller, prospect)
+        tokens = _prompt_tokens(planned, outlook, teller, prospect, found)
         found.row_forecasts.append(
             RowForecast(planned.row.id, outlook.frames, outlook.vision_tokens, outlook.kept_tokens, tokens)
         )
@@ -174,8 +176,10 @@ def _teller(prospect: Prospect, found: Forecast) -> Teller | None:
         return None
 
 
-def _prompt_tokens(planned: PlannedRow, outlook: Outlook, teller: Teller | None, prospect: Prospect) -> int | None:
-    """Tokens of the context that a row's prompt takes.
+def _prompt_tokens(
+    planned: PlannedRow, outlook: Outlook, teller: Teller | None, prospect: Prospect, found: Forecast
+) -> int | None:
+    """Tokens of the context that a row's prompt takes; None, and `found` is told why, where they cannot be counted.
 
     Texts between frames stand at times that only the whole file tells.
     """
@@ -183,8 +187,11 @@ def _prompt_tokens(planned: PlannedRow, outlook: Outlook, teller: Teller | None,
         return None
     try:
         told = teller.tell(planned.messages, outlook.told, prospect.recipe.special_tokens).tokens
-    except (RowError, CapabilityError):
-        return None  # the run says what is wrong with the row
+    except (RowError, CapabilityError) as error:
+        found.no_prompt_tokens = found.no_prompt_tokens or f"row {planned.row.id!r}: {error}"
+        if isinstance(error, RowError):
+            found.refused.add(planned.row.id)
+        return None
     return told + outlook.kept_tokens if prospect.family.abilities.vision_beside_prompt else told
 
 
@@ -208,8 +215,10 @@ def _prompt_flops(costs: Costs, outlook: Outlook, rows: Sequence[RowForecast]) -
 
 
 def _advice(found: Forecast, answer_tokens: int, advice: Mapping[str, str], engine: str) -> list[str]:
-    prompts = [row.prompt_tokens or row.kept_tokens for row in found.row_forecasts]
-    lines = context_advice(prompts, answer_tokens, found.context, CONTEXT_KEYS[engine])
+    prompts = [row.prompt_tokens for row in found.row_forecasts if row.prompt_tokens is not None]
+    lines = []
+    if len(prompts) + len(found.refused) == len(found.row_forecasts):  # else nobody knows what is enough
+        lines += context_advice(prompts, answer_tokens, found.context, CONTEXT_KEYS[engine])
     lines += missing_advice({kind: group.rows for kind, group in found.unreadable.items()}, advice)
     if found.decode is not None and found.engine is not None:
         lines += decode_advice(found.decode.core_s, found.engine.seconds, host.cores())

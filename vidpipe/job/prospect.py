@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from vidpipe.benchmarks.registry import get_profile
 from vidpipe.engine.checkpoint import Checkpoint, read_checkpoint
 from vidpipe.engine.interface import Demands
 from vidpipe.errors import RecipeError
@@ -116,6 +117,8 @@ def read_named(loaded: LoadedRecipe) -> Named:
     """
     recipe, folder = loaded.recipe, loaded.folder
     template = PromptTemplate(recipe.prompt, recipe.template)
+    if recipe.scorer is not None:
+        get_profile(recipe.scorer)  # a wrong name is to be found before the GPU hours
     checkpoint = read_checkpoint(recipe.model.path, folder)
     path = recipe.model.path
     family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vidpipe.benchmarks.predictions import Predictions
-from vidpipe.benchmarks.profile import Profile, Question, Scored
 from vidpipe.benchmarks.reasoning import strip_reasoning
 from vidpipe.benchmarks.registry import get_profile
 from vidpipe.benchmarks.score import Line, ScoredRows, Table, make_table
@@ -13,15 +12,6 @@ from vidpipe.benchmarks.select import rows_by_profile
 from vidpipe.errors import VidpipeError
 from vidpipe.job.report_rows import Judged
 from vidpipe.report.page import ScoreLine, Scores
-
-
-def _equal(text: str, question: Question) -> Scored:
-    answer = question.answer if isinstance(question.answer, str) else str(question.answer)
-    return Scored(float(text.strip() == answer), text.strip())
-
-
-EXACT = Profile("exact match", 1, "the reply, without white space around it, is the answer", _equal)
-"""For runs that name no rules; as the summary at the end of a run counts."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +35,7 @@ def scores_of(predictions: Predictions) -> Found:
         chosen = (
             [(get_profile(name), rows) for name, rows in rows_by_profile(predictions, []).items()]
             if named
-            else [(EXACT, predictions.rows)]
+            else [(get_profile("exact"), predictions.rows)]
         )
         made = [make_table(predictions, rows, profile, prepare) for profile, rows in chosen]
     except VidpipeError as error:

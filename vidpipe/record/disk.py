@@ -101,7 +101,7 @@ def read_mark(path: Path) -> dict[str, Any] | None:
     """What `set_mark` wrote; None when there is none, or when it is not whole yet."""
     try:
         content = _read_again_if_stale(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     if not content.endswith(b"\n"):
         return None

@@ -54,6 +54,8 @@ def merge(run_dirs: Sequence[Path], output: Path) -> Merged:
     Raises:
         RecipeError: not a run directory, or two rows of one id, or manifests with other columns.
     """
+    if output.is_dir():
+        raise RecipeError(f"-o {output}: is a folder. Give the file's name, such as {output / 'all.parquet'}.")
     runs = [_open(folder) for folder in run_dirs]
     columns = runs[0].columns
     for run in runs:

@@ -71,6 +71,8 @@ class RunDir:
         """
         if self.path.is_dir() and not self.run_file.exists() and not self.claims.exists() and any(self.path.iterdir()):
             raise RecipeError(f"{self.path} is not empty and not a run directory. Choose another with -o.")
+        if self.path.exists() and not self.path.is_dir():
+            raise RecipeError(f"{self.path} is a file, not a run directory. Choose a folder with -o.")
         for folder in (self.claims, self.plans, self.parts, self.done):
             folder.mkdir(parents=True, exist_ok=True)
 
