@@ -78,7 +78,8 @@ def _from_hub(name: str) -> Checkpoint:
         snapshot_download(name, allow_patterns=[*PROCESSOR_FILES, "*.ttf"])
     except Exception as error:  # network, authorisation, names: the hub client has many
         raise RecipeError(
-            f"model.path {name}: no such folder, and the hub says {type(error).__name__}: {error}"
+            f"model.path {name}: no such folder, and the hub says {type(error).__name__}: {error}\n"
+            f"Type where there is a network: hf download {name} (docs/cluster.md), or set model.path to a folder."
         ) from error
     folder = Path(config).parent
     return Checkpoint(name, _read(Path(config)), *_processors(folder))

@@ -119,14 +119,6 @@ def read_named(loaded: LoadedRecipe) -> Named:
     template = PromptTemplate(recipe.prompt, recipe.template)
     if recipe.scorer is not None:
         get_profile(recipe.scorer)  # a wrong name is to be found before the GPU hours
-    checkpoint = read_checkpoint(recipe.model.path, folder)
-    path = recipe.model.path
-    family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)
-    recipe = with_engine(recipe, family)
-    refuse_impossible(recipe, family, checkpoint.config.get("architectures") or ())
-    recipe = for_codec(with_engine_args(recipe, family))
-    family.complete(recipe.sampling, checkpoint.processor(family))
-    refuse_useless_rules(recipe, family, checkpoint.processor(family))
     manifest_path = folder / Path(recipe.manifest).expanduser()
     if recipe.media_root is None:
         # Nobody named a root, so there is none to stay in; relative paths start beside the manifest.
@@ -135,5 +127,13 @@ def read_named(loaded: LoadedRecipe) -> Named:
         root, allow_outside = folder / Path(recipe.media_root).expanduser(), recipe.media.allow_outside_root
         if not root.is_dir():
             raise RecipeError(f"media_root {recipe.media_root}: no such folder. Paths start from {folder}.")
+    checkpoint = read_checkpoint(recipe.model.path, folder)  # last, for a hub may be asked
+    path = recipe.model.path
+    family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)
+    recipe = with_engine(recipe, family)
+    refuse_impossible(recipe, family, checkpoint.config.get("architectures") or ())
+    recipe = for_codec(with_engine_args(recipe, family))
+    family.complete(recipe.sampling, checkpoint.processor(family))
+    refuse_useless_rules(recipe, family, checkpoint.processor(family))
     reader = ClipReader(recipe, family, checkpoint.processor(family), root, allow_outside, checkpoint.image_processor)
     return Named(replace(loaded, recipe=recipe), checkpoint, family, manifest_path, reader, template)
