@@ -30,7 +30,7 @@ lint: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-# The rules, without engines, processes and media.
+# The tests of the rules: no engine is started.
 quick: lint
 	$(BIN)/python -m pytest -n 2 -m "not engine and not upstream" $(addprefix tests/, \
 	    benchmarks manifest models parity plan pruning recipe) --ignore tests/benchmarks/test_walkthrough.py

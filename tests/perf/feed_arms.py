@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-import vidpipe.job.answer
 import vidpipe.job.run
 from vidpipe.engine import vllm_environment
 from vidpipe.engine.interface import Engine, EngineInput, Reply

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,7 @@ def recipe_from(target: Path, prompt: str | None, assignments: list[str]) -> Loa
         assignments,
         text=_as_yaml(raw, assignments),
         folder=Path.cwd(),
-        name=target.resolve().stem,
+        name=Path(os.path.abspath(target)).stem,  # noqa: PTH100 - `.` has a name, and a link keeps its own
         source="command line",
     )
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from vidpipe.engine import vllm_environment, vllm_graphs
 from vidpipe.engine.compile_cache import compiling
+from vidpipe.engine.devices import computes_on_gpu
 from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Refusal, Reply, WantedGraphs
 from vidpipe.engine.vllm_plugin.run import PluginRun
 from vidpipe.engine.vllm_prepare import VllmPreparer, row_error
@@ -47,7 +48,7 @@ class VllmEngine:
         name, version = vllm_environment.installed()
         self.version = f"{name} {version}"
         # The CPU build computes on the cores that workers would use, and importing it there costs 7 s and 1 GB each.
-        self.capabilities = Capabilities(prepare_in_workers=not vllm_environment.is_cpu_build())
+        self.capabilities = Capabilities(prepare_in_workers=computes_on_gpu(settings))
         for key in OWNED_ARGS.keys() & settings.args.keys():
             raise CapabilityError(f"engine.args.{key} would contradict the recipe. Say it with {OWNED_ARGS[key]}.")
         vllm_graphs.refuse_own_keys(settings.args)
