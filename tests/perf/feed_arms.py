@@ -25,6 +25,7 @@ from vidpipe.engine.vllm_engine import VllmEngine
 from vidpipe.errors import MediaError
 from vidpipe.job.budget import ByteBudget, default_limit
 from vidpipe.job.decoders import Decoders
+from vidpipe.job.host import cores
 from vidpipe.job.prepare import PreparedClip
 from vidpipe.job.progress import Progress
 from vidpipe.job.prospect import Prospect, look_ahead
@@ -112,7 +113,7 @@ def through_workers(
     """The clips that decode, in order, read ahead by all cores; prepared there too, if that pays with the engine."""
     preparer = engine.preparer if engine and engine.capabilities.prepare_in_workers else None
     budget = ByteBudget(limit)
-    with Decoders(prospect.reader, os.cpu_count() or 1, budget, preparer) as decoders:
+    with Decoders(prospect.reader, cores(), budget, preparer) as decoders:
         clips = prospect.plan(prospect.manifest.rows).clips
         places = [budget.queue() for _ in clips]
         futures = deque(decoders.read(clip, place) for clip, place in zip(clips, places, strict=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ from typing import Any
 import av
 import cv2
 import numpy as np
+
+from vidpipe.job.host import cores
 
 NOISE = 2
 CODECS = ("libx264", "libx265")
@@ -49,7 +50,7 @@ def make(folder: Path, size: Size, repeats: int) -> None:
     chance = random.Random(0)
     names = [f"clip_{i:02d}.mp4" for i in range(size.clips)]
     corrupt = set(names[:: max(1, round(1 / 0.05))][: max(1, size.clips // 20)])
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(cores()) as pool:
         # The largest of the slow codec first.
         order = sorted(range(len(names)), key=lambda i: (-_shape(size, i)[0][0], -CODECS.index(_shape(size, i)[1])))
         missing = [i for i in order if not (folder / names[i]).exists()]

@@ -27,12 +27,12 @@ def probe(
     outcome `error` and its kind; the exit code is 0 all the same, for that is the answer.
     """
     import json
-    import os
 
+    from vidpipe.job import host
     from vidpipe.video.pool import ClipPool
 
     # In children: a file on which a decoder crashes or hangs is an answer about that file.
-    with ClipPool(min(len(files), os.cpu_count() or 1)) as pool:
+    with ClipPool(min(len(files), host.cores())) as pool:
         documents = [_document(file, found, timeline) for file, found in _start(pool, files)]
     if as_json:
         # `times_s` stands only where it was asked for; the other keys are always there.
