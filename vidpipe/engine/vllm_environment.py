@@ -54,5 +54,9 @@ def prepare(checkpoint: str) -> None:
         }
         torchvision_on_cpu.install()
         torchvision_on_cpu.reach_children()
+    else:
+        # A forked core cannot use the GPU if anything here has spoken to its driver before. vLLM notices when torch
+        # did, but not when Triton did, as it does while the models are imported that our plugin repairs.
+        values["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
     for name, value in values.items():
         os.environ.setdefault(name, value)
