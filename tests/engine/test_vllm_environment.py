@@ -21,7 +21,7 @@ def build(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 
 def test_a_core_that_computes_on_gpus_is_no_fork(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On an H200 a forked core ended with `CUDA error: initialization error` as soon as a plugin's models were there."""
+    """On an H200 a forked core ended with `CUDA error: initialization error`."""
     build(monkeypatch, "vllm")
     vllm_environment.prepare("")
     assert os.environ[METHOD] == "spawn"

@@ -29,7 +29,7 @@ Fault = Callable[[Video], Video]
 def options(description: str | None) -> argparse.Namespace:
     """The command line of a script that judges a model on a world: `rows` and `model`."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--rows", type=Path, default=ROOT / "data" / "world", help="folder of clips with rows.jsonl")
+    parser.add_argument("--rows", type=Path, default=ROOT / "data" / "demo", help="folder of clips with rows.jsonl")
     parser.add_argument("--model", type=Path, default=TINY_MODEL)
     return parser.parse_args()
 

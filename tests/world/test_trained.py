@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(not (TINY_MODEL / "training.jsonl").exists(), reason="the checkpoint does not know this world"),
 ]
 
-DEMO = ROOT / "data" / "world"
+DEMO = ROOT / "data" / "demo"
 LINES = read_rows(DEMO)
 NAMES = {fault: name for name, fault in FAULTS.items()}
 
