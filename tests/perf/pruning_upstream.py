@@ -25,7 +25,8 @@ def use_upstreams_methods() -> None:
 
     class OuterStartHidden(pruned_qwen3_vl_model.PrunedQwen3VL):
         get_mrope_input_positions = Upstream.get_mrope_input_positions
-        _get_expanded_positions = Upstream._get_expanded_positions
+        _create_final_video_embeddings = Upstream._create_final_video_embeddings
+        _postprocess_video_embeds_evs = Upstream._postprocess_video_embeds_evs
         _postprocess_image_embeds_evs = Upstream._postprocess_image_embeds_evs
 
         def recompute_mrope_positions(self, input_ids: Sequence[int], *arguments: Any, **named: Any) -> Any:

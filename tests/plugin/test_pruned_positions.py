@@ -19,6 +19,7 @@ from vidpipe.engine import vllm_environment
 from vidpipe.engine.vllm_plugin.encoder_batches import batches
 from vidpipe.engine.vllm_plugin.pruned_positions import Item, Piece, initial_positions, write_pieces
 from vidpipe.engine.vllm_plugin.rehearsal import Clip, Rehearsal, half_kept
+from vidpipe.engine.vllm_plugin.row_channels import number_channels, piece_of, place_channels
 from vidpipe.pruning.counts import positions_taken
 
 pytestmark = pytest.mark.engine
@@ -189,19 +190,15 @@ def test_golden_vectors(recomputed: Case) -> None:
 
 
 def test_rows_carry_any_position_in_16_bits() -> None:
-    from vidpipe.engine.vllm_plugin.row_channels import channels_of, piece_of
-
-    local = torch.tensor([[0, 255, 256], [257, 65_535, 65_536], [1_000_001, 2**24 - 1, 7]])
+    local = np.array([[0, 257, 1_000_001], [255, 65_535, 2**24 - 1], [256, 65_536, 7]])
+    channels = torch.from_numpy(place_channels(local, lead=1) + number_channels(3))
     for dtype in (BFLOAT, HALF, FLOAT):
-        rows = torch.cat(
-            [torch.zeros(3, 4, dtype=dtype), channels_of(local, torch.tensor([False, True, False]))], dim=1
-        )
-        assert rows.dtype == dtype
-        piece = piece_of(rows[1:, 4:])
+        rows = torch.cat([torch.zeros(3, 4, dtype=dtype), channels.to(dtype)], dim=1)
+        piece = piece_of(rows[1:, 4:].to(torch.uint8).numpy())
         assert (
-            piece is not None and piece.local.T.tolist() == local[1:].tolist() and (piece.first, piece.lead) == (1, 1)
+            piece is not None and piece.local.tolist() == local[:, 1:].tolist() and (piece.first, piece.lead) == (1, 1)
         )
-    assert piece_of(torch.zeros(0, 16)) is None and piece_of(torch.zeros(2, 16)) is None
+    assert piece_of(np.zeros((0, 16), np.uint8)) is None and piece_of(np.zeros((2, 16), np.uint8)) is None
 
 
 def test_the_second_runner_uses_it(classes: dict[str, Any]) -> None:

@@ -41,7 +41,7 @@ def vidcom2_mask(embeddings: Floats, steps: int, rate: float) -> npt.NDArray[np.
 
     Each temporal patch gets a share by how far it is from the centre; then the total is
     brought to the exact count over the whole clip, which may leave a patch with nothing.
-    Of equal scores the earlier token is taken (upstream leaves that open).
+    Of equal scores the earlier token stays (upstream leaves that open).
 
     Args:
         embeddings: [tokens, channels], in order of time, then row, then column.
@@ -56,15 +56,12 @@ def vidcom2_mask(embeddings: Floats, steps: int, rate: float) -> npt.NDArray[np.
     mask = np.zeros(similarity.shape, dtype=np.bool_)
     for step, share in enumerate(_shares(to_video, tokens_per_step, rate)):
         mask[step, np.argsort(similarity[step], kind="stable")[:share]] = True
-    flat, scores = mask.reshape(-1), similarity.reshape(-1)
-    surplus = int(flat.sum()) - min(vidcom2_count(tokens_per_step, steps, rate), flat.size)
-    if surplus > 0:
-        kept = np.flatnonzero(flat)
-        flat[kept[np.argsort(-scores[kept], kind="stable")[:surplus]]] = False
-    elif surplus < 0:
-        dropped = np.flatnonzero(~flat)
-        flat[dropped[np.argsort(scores[dropped], kind="stable")[:-surplus]]] = True
-    return flat
+    # What is within the shares comes first, what is least alike before the rest: cut at the count, that drops the
+    # most alike where the shares add up to more, and adds the least alike where to less.
+    order = np.lexsort((similarity.reshape(-1), ~mask.reshape(-1)))
+    kept = np.zeros(mask.size, dtype=np.bool_)
+    kept[order[: vidcom2_count(tokens_per_step, steps, rate)]] = True
+    return kept
 
 
 def _shares(to_video: Floats, tokens_per_step: int, rate: float) -> list[int]:

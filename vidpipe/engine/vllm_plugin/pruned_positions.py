@@ -50,15 +50,20 @@ def initial_positions(ids: Integers, items: Iterable[Item], video_id: int) -> In
         text = item.start - end
         positions[:, end : item.start] = following + np.arange(text)
         end, base = item.start + item.rows, following + text
-        local, span = _within(ids[item.start : end] == video_id, item)
+        local, span = positions_within(ids[item.start : end] == video_id, item)
         positions[:, item.start : end] = base + local
         following = base + span
     positions[:, end:] = following + np.arange(len(ids) - end)
     return positions
 
 
-def _within(is_vision: npt.NDArray[np.bool_], item: Item) -> tuple[Integers, int]:
-    """Positions of an item's rows counted from its start, [3, rows], and how many positions it takes."""
+def positions_within(is_vision: npt.NDArray[np.bool_], item: Item) -> tuple[Integers, int]:
+    """Positions of an item's rows counted from its start, [3, rows], and how many positions it takes.
+
+    Args:
+        is_vision: Which of its rows are vision tokens, [rows].
+        item: The item; where it starts does not matter.
+    """
     pairs, height, width = item.grid_thw
     grid = np.indices((1, height, width)).reshape(3, -1)
     if not item.is_video:
@@ -68,15 +73,10 @@ def _within(is_vision: npt.NDArray[np.bool_], item: Item) -> tuple[Integers, int
     firsts = first_of_runs(is_vision)
     if tokens != pairs * height * width or len(firsts) != pairs:
         return np.full((3, item.rows), span - 1), span
-    local = np.empty((3, item.rows), dtype=np.int64)
-    end = following = 0
-    for first in firsts.tolist():
-        text = first - end
-        local[:, end:first] = following + np.arange(text)
-        end = first + height * width
-        local[:, first:end] = grid + following + text
-        following += text + max(height, width)
-    local[:, end:] = following + np.arange(item.rows - end)
+    taken = np.where(is_vision, 0, 1)
+    taken[firsts + height * width - 1] = max(height, width)
+    local = np.tile(np.cumsum(taken) - taken, (3, 1))
+    local[:, is_vision] += np.tile(grid, pairs)
     return local, span
 
 

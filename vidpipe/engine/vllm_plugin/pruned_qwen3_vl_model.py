@@ -15,9 +15,11 @@ from vllm.model_executor.models.qwen3_vl_moe import Qwen3VLMoeForConditionalGene
 from vllm.utils.gpu_sync_debug import gpu_sync_allowed
 
 from vidpipe.engine.vllm_plugin.encoder_batches import batches
-from vidpipe.engine.vllm_plugin.encoder_counters import counters
+from vidpipe.engine.vllm_plugin.host_copies import to_device, to_host
 from vidpipe.engine.vllm_plugin.pruned_positions import Item, initial_positions, write_pieces
-from vidpipe.engine.vllm_plugin.row_channels import CHANNELS, channels_of, piece_of
+from vidpipe.engine.vllm_plugin.pruned_rows import assembled, pruned_rows
+from vidpipe.engine.vllm_plugin.row_channels import CHANNELS, piece_of
+from vidpipe.engine.vllm_plugin.video_layout import VideoLayout, time_texts, video_layout
 
 
 class PrunedPositions:
@@ -62,17 +64,30 @@ class PrunedPositions:
         positions = initial_positions(ids, items, self.config.video_token_id)
         return torch.from_numpy(positions), _delta(positions)
 
-    def _get_expanded_positions(self: Any, **arguments: Any) -> Any:
-        """Upstream's positions [rows, 5], exact so far, made into channels that the embeddings' dtype can carry."""
-        local = super()._get_expanded_positions(**arguments)[:, :3]  # type: ignore[misc]
-        return channels_of(local, arguments["is_vision_start"])
+    def _postprocess_video_embeds_evs(self: Any, video_embeds_split: Sequence[Any], video_input: Any) -> Any:
+        """Rows of each video after pruning, with channels; every pruned video passes here, with graphs and without."""
+        layouts = [
+            self._layout(times_s, grid)
+            for times_s, grid in zip(video_input.timestamps, video_input["video_grid_thw"].tolist(), strict=True)
+        ]
+        method = self.video_pruning_method or "evs"
+        embed = self.get_language_model().embed_input_ids
+        return pruned_rows(video_embeds_split, layouts, method, self.video_pruning_rate, embed)
 
     def _create_final_video_embeddings(self: Any, **arguments: Any) -> Any:
-        """Upstream's; here every pruned video passes, with graphs and without."""
-        if arguments["retention_mask"] is not None:
-            counters.unpruned_tokens += arguments["retention_mask"].numel()
-            counters.kept_tokens += arguments["video_embeddings"].shape[0]
-        return super()._create_final_video_embeddings(**arguments)  # type: ignore[misc]
+        """Rows of one video of which the tokens are chosen, under upstream's name; waits for the device."""
+        rows, mask = arguments["video_embeddings"], arguments["retention_mask"]
+        layout = self._layout(arguments["timestamps"], arguments["video_grid_thw"])
+        embed = self.get_language_model().embed_input_ids
+        return assembled(rows, mask.nonzero().flatten(), [len(rows)], [layout], embed)[0]
+
+    def _layout(self: Any, times_s: Any, grid_thw: Sequence[int]) -> VideoLayout:
+        t, h, w = grid_thw
+        merge, config = self.visual.spatial_merge_size, self.config
+        texts = time_texts(self._tokenizer, times_s)
+        return video_layout(
+            texts, (t, h // merge, w // merge), config.vision_start_token_id, config.vision_end_token_id
+        )
 
     def _postprocess_image_embeds_evs(self: Any, image_embeds_split: tuple[Any, ...], image_input: Any) -> Any:
         """Images of a run with pruning: as wide as videos. Their initial positions are right already."""
@@ -96,13 +111,18 @@ class PrunedPositions:
         if not multimodal_embeddings:
             return multimodal_embeddings, mrope_positions, _delta(mrope_positions)
         with gpu_sync_allowed():
-            positions = mrope_positions.to("cpu", torch.int64, copy=True).numpy()
-            ids = torch.as_tensor(input_ids, dtype=torch.int64).cpu().numpy()
-            pieces = [piece_of(rows[:, -CHANNELS:]) for rows in multimodal_embeddings]
-        found = [piece for piece in pieces if piece is not None]
+            positions, ids, *channels = to_host(
+                [
+                    mrope_positions.to(torch.int64),
+                    torch.as_tensor(input_ids),
+                    *(rows[:, -CHANNELS:].to(torch.uint8) for rows in multimodal_embeddings),
+                ]
+            )
+        found = [piece for piece in map(piece_of, channels) if piece is not None]
         write_pieces(positions, ids, found, self.config.video_token_id, num_computed_tokens)
         stripped = [rows[:, :-CHANNELS] for rows in multimodal_embeddings]
-        return stripped, torch.from_numpy(positions).to(mrope_positions.device), _delta(positions)
+        (written,) = to_device([positions], mrope_positions.device)
+        return stripped, written, _delta(positions)
 
 
 def _item(feature: Any, merge: int) -> Item:
