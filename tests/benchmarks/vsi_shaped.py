@@ -8,19 +8,20 @@ columns and layout are VSI-Bench's, scores are not comparable with anything.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import av
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 DEMO = Path(__file__).resolve().parents[2] / "data" / "demo"
 DATASETS = ("arkitscenes", "scannet", "scannetpp")
 WAYS = ("up", "down", "left", "right")
-SIDE_PIXELS = 128
 SCHEMA = pa.schema(
     [
         ("id", pa.int64()),
@@ -62,11 +63,12 @@ def records() -> list[dict[str, Any]]:
 
 def _questions(row: dict[str, str]) -> Iterator[tuple[str, str, str, list[str]]]:
     """Question type, question, answer and options that follow from one question of the demo."""
-    question, answer = row["question"], row["answer"]
+    question, answer = _bare(row)
     if row["question_type"] == "count":
+        width, height = _size(row["video"])
         yield "object_counting", question, answer, []
-        yield "object_size_estimation", "How many pixels wide is the picture?", str(SIDE_PIXELS), []
-        yield "room_size_estimation", "How many pixels does the picture have?", str(SIDE_PIXELS**2), []
+        yield "object_size_estimation", "How many pixels wide is the picture?", str(width), []
+        yield "room_size_estimation", "How many pixels does the picture have?", str(width * height), []
     elif row["question_type"] == "time":
         yield "object_abs_distance", f"{question} Answer in seconds from the start.", answer, []
     elif row["question_type"] == "direction" and answer in WAYS:
@@ -75,10 +77,23 @@ def _questions(row: dict[str, str]) -> Iterator[tuple[str, str, str, list[str]]]
             yield f"object_rel_direction_{level}", question, answer, sorted([answer, *others[:count]])
         yield "route_planning", f"You follow it. {question}", f"Go {answer}", [f"Go {way}" for way in WAYS]
     elif row["question_type"] == "order":
-        objects = question.removeprefix("Which comes first, the ").removesuffix("?").split(" or the ")
+        objects = re.findall(r"the (\w+ \w+)", question)[:2]
         orders = [", ".join(objects), ", ".join(reversed(objects))]
-        yield "object_rel_distance", question.replace("comes first", "is nearer to the start"), answer, objects
+        yield "object_rel_distance", f"Which is nearer to the start? {question}", answer, objects
         yield "obj_appearance_order", "In which order do they appear?", orders[objects.index(answer)], orders
+
+
+def _bare(row: dict[str, str]) -> tuple[str, str]:
+    """The question without what the demo's wordings put around it, and its answer in words."""
+    lines = row["question"].removeprefix("These are frames of a video.\n").splitlines()
+    options = dict(line.split(". ", 1) for line in lines[1:] if re.match("[A-D]\\. ", line))
+    return lines[0], options.get(row["answer"], row["answer"])
+
+
+def _size(video: str) -> tuple[int, int]:
+    with av.open(str(DEMO / video)) as container:
+        stream = container.streams.video[0]
+        return stream.width, stream.height
 
 
 def write(folder: Path) -> None:

@@ -135,7 +135,7 @@ def test_answers_with_the_times_of_the_file(
 
 
 def test_number_and_size_of_canvases(engine: VllmEngine, checkpoint: Path) -> None:
-    path = DEMO / "clip_00.mp4"
+    path = DEMO / "clip_11.mp4"
     default, more, less = (
         prepared(engine, checkpoint, path, **options).seen
         for options in ({}, {"canvases": 8}, {"canvases": 2, "max_pixels": 10_000})

@@ -13,7 +13,7 @@ from tests.conftest import ROOT, vidpipe
 
 pytestmark = pytest.mark.engine
 
-ROWS = 12
+ROWS = 14
 """The demo's first two clips; its model answers all of them rightly."""
 
 
@@ -33,7 +33,7 @@ def test_two_engines_answer_as_one(tmp_path: Path) -> None:
     assert len(found) == ROWS and all(text == answer for text, answer in found)
     planned = vidpipe("plan", ROOT / "recipes" / "demo.yaml", "--like", tmp_path / "run", "--json")
     document = json.loads(planned.stdout)
-    assert document["engine"]["seconds"] > 0 and len(document["predicted"]) == 72
+    assert document["engine"]["seconds"] > 0 and len(document["predicted"]) == 84
     predicted = {row["id"]: row for row in document["predicted"]}
     for row in pq.read_table(tmp_path / "run" / "results.parquet").to_pylist():
         seen = (row["frames"]["count"], row["vision_tokens"]["asked"], row["tokens_in"])

@@ -16,7 +16,7 @@ from tests.engine import sglang_stand_in as stand_in
 from tests.engine.sglang_stand_in import TooBusyError, answer
 from vidpipe.engine import sglang_environment
 from vidpipe.engine.group import EngineGroup
-from vidpipe.engine.interface import Demands, EngineInput, Refusal, Reply
+from vidpipe.engine.interface import NO_DEMANDS, Demands, EngineInput, Refusal, Reply
 from vidpipe.engine.registry import make_engine
 from vidpipe.engine.sglang_engine import SglangEngine
 from vidpipe.engine.sglang_prepare import SglangPrompt
@@ -259,6 +259,17 @@ def test_arguments_reach_sglang() -> None:
     assert (given["model_path"], given["trust_remote_code"], given["tp_size"]) == ("x", False, 2)
     assert engine.batch_rows == 8
     engine.stop()
+
+
+@pytest.mark.parametrize(
+    ("demands", "args", "disabled"),
+    [(MOSS, {}, True), (MOSS, {"disable_cuda_graph": False}, False), (NO_DEMANDS, {}, False)],
+)
+def test_moss_vl_decodes_without_cuda_graphs_unless_asked(
+    demands: Demands, args: dict[str, Any], disabled: bool
+) -> None:
+    started(demands, **args).stop()
+    assert stand_in.Engine.made[-1].arguments["disable_cuda_graph"] is disabled
 
 
 def test_a_version_that_was_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,7 +100,7 @@ def test_the_plan_proposes_budgets() -> None:
     found = forecast(prospect())
     assert found.graphs is not None
     budgets = [graph.tokens for graph in found.graphs.graphs.graphs]
-    assert budgets == sorted(budgets) and {80, 112, 128} <= set(budgets), "the demo's three lengths of clips"
+    assert budgets == sorted(budgets) and {45, 48, 54} <= set(budgets), "the demo's shortest clips"
     assert found.graphs.padding.share < found.graphs.default_padding.share
     assert forecast(prospect("engine.encoder_graphs=off")).graphs is None
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.conftest import ROOT, TINY_MODEL, vidpipe
+from tests.conftest import ROOT, TINY_MODEL, vidpipe, write_clip
 from vidpipe.job.preview import family_and_processor, preview
 from vidpipe.models.registry import FAMILIES
 from vidpipe.recipe.schema import Recipe
@@ -17,10 +17,16 @@ from vidpipe.recipe.schema import Recipe
 CLIP = ROOT / "data" / "demo" / "clip_00.mp4"
 
 
+@pytest.fixture
+def eight_seconds(tmp_path: Path) -> Path:
+    """Of eight frames a second."""
+    return write_clip(tmp_path / "eight.mp4", frames=64, fps=8, width=128, height=128)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_family_shows_a_clip(family: str, tmp_path: Path) -> None:
+def test_every_family_shows_a_clip(family: str, eight_seconds: Path, tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.png"
-    arguments = ["frames", CLIP, "--model", family, "--set", "sampling.fps=1", "-o", sheet, "--json"]
+    arguments = ["frames", eight_seconds, "--model", family, "--set", "sampling.fps=1", "-o", sheet, "--json"]
     result = vidpipe(*arguments)
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
@@ -50,10 +56,10 @@ def test_pruning_is_previewed_and_says_by_what(tmp_path: Path) -> None:
     assert ((red[..., 0] - red[..., 1]) > 60).mean() > 0.1, "dropped cells are shaded"
 
 
-def test_it_reads_what_a_run_reads() -> None:
+def test_it_reads_what_a_run_reads(eight_seconds: Path) -> None:
     recipe = Recipe.model_validate({"manifest": "m", "model": {"path": str(TINY_MODEL)}})
     family, processor = family_and_processor(str(TINY_MODEL), None, Path.cwd())
-    shown = preview(CLIP, recipe, family, processor)
+    shown = preview(eight_seconds, recipe, family, processor)
     assert processor["size"]["longest_edge"] == 25_165_824
     assert shown.seen.videos[0].count == len(shown.pixels) == 16
     assert shown.seen.vision_tokens == shown.tokens.asked

@@ -8,14 +8,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.conftest import ROOT
+from tests.conftest import write_clip
 from vidpipe.cli.app import app
 from vidpipe.errors import CapabilityError
 from vidpipe.models.family import Family
 from vidpipe.models.registry import FAMILIES, family_of, get_family
 from vidpipe.recipe.schema import Sampling
-
-CLIP = ROOT / "data" / "demo" / "clip_00.mp4"
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +36,8 @@ def test_its_rules_are_checked_like_any_other() -> None:
 
 
 def test_a_file_is_shown_as_it_sees_it(tmp_path: Path) -> None:
-    sheet = tmp_path / "sheet.png"
-    result = CliRunner().invoke(app, ["frames", str(CLIP), "--model", "toy_vl", "-o", str(sheet), "--json"])
+    clip, sheet = write_clip(tmp_path / "a.mp4", frames=64, fps=8, width=128, height=128), tmp_path / "sheet.png"
+    result = CliRunner().invoke(app, ["frames", str(clip), "--model", "toy_vl", "-o", str(sheet), "--json"])
     document = json.loads(result.stdout)
     assert document["frames"] == 9 and document["time_texts"][1] == "at 0.88 s"
     assert document["size_wh"] == [64, 64] and document["vision_tokens"]["asked"] == 9 * 16

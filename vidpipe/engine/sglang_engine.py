@@ -38,6 +38,7 @@ OWNED_ARGS = {
     "custom_sigquit_handler": "retry.engine_restarts",
 }
 """SGLang arguments that the recipe says elsewhere; set here they would make the records wrong."""
+MOSS_VL = "MossVLForConditionalGeneration"
 DEFAULT_ROWS = 64
 """Requests at a time where the recipe does not say."""
 POLL_S = 0.05
@@ -63,6 +64,8 @@ class SglangEngine:
             "log_level": "warning",
             "random_seed": 0,
             "max_running_requests": DEFAULT_ROWS,
+            # With CUDA graphs its scheduler died of an index out of bounds on an H200 (docs/models.md).
+            "disable_cuda_graph": MOSS_VL in demands.architectures,
             **settings.args,
             "model_path": checkpoint,
             "trust_remote_code": model.trust_remote_code,
@@ -193,7 +196,7 @@ class SglangEngine:
 
     def _refuse_other_processor(self) -> None:
         """SGLang only warns when it cannot load a processor of others, and goes on with its own."""
-        if "MossVLForConditionalGeneration" not in self._architectures:
+        if MOSS_VL not in self._architectures:
             return
         taken = type(self._engine.tokenizer_manager.mm_processor)
         if not taken.__module__.startswith(sglang_environment.PLUGIN):

@@ -55,8 +55,8 @@ def prepare(checkpoint: str) -> None:
         torchvision_on_cpu.install()
         torchvision_on_cpu.reach_children()
     else:
-        # A forked core cannot use the GPU if anything here has spoken to its driver before. vLLM notices when torch
-        # did, but not when Triton did, as it does while the models are imported that our plugin repairs.
+        # A forked core ends with "CUDA error: initialization error" if anything in this process has spoken to the GPU's
+        # driver. vLLM looks only whether torch has; its own command line spawns, too.
         values["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
     for name, value in values.items():
         os.environ.setdefault(name, value)
