@@ -73,11 +73,12 @@ def test_graphs_that_save_nothing_are_not_made_unless_wanted(run_dir: RunDir, tm
 @pytest.mark.usefixtures("gpu")
 def test_auto_takes_none_for_what_was_never_measured() -> None:
     recipe = prospect().recipe
-    assert encoder_possible.why_no_graphs_here(recipe, ["Qwen3VLForConditionalGeneration"]) is None
-    reason = encoder_possible.why_no_graphs_here(recipe, ["LlavaOnevision2ForConditionalGeneration"])
+    for measured in ("Qwen3VLForConditionalGeneration", "LlavaOnevision2ForConditionalGeneration"):
+        assert encoder_possible.why_no_graphs_here(recipe, [measured]) is None
+    reason = encoder_possible.why_no_graphs_here(recipe, ["Ernie4_5_VLMoeForConditionalGeneration"])
     assert reason is not None and "never measured" in reason and "`on`" in reason
     wanted = prospect("engine.encoder_graphs=on").recipe
-    assert encoder_possible.why_no_graphs_here(wanted, ["LlavaOnevision2ForConditionalGeneration"]) is None
+    assert encoder_possible.why_no_graphs_here(wanted, ["Ernie4_5_VLMoeForConditionalGeneration"]) is None
 
 
 def test_a_run_says_why_it_has_none(run_dir: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:

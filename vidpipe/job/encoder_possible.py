@@ -9,7 +9,7 @@ from vidpipe.engine.vllm_plugin.encoder_graphs import CLASSES
 from vidpipe.errors import CapabilityError, EngineError
 from vidpipe.recipe.schema import Recipe
 
-MEASURED = frozenset({"Qwen3VLForConditionalGeneration"})
+MEASURED = frozenset({"Qwen3VLForConditionalGeneration", "LlavaOnevision2ForConditionalGeneration"})
 """Architectures whose graphs have been measured on a GPU (docs/performance.md): runs may have them without asking."""
 
 
