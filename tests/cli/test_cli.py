@@ -217,8 +217,8 @@ def test_without_a_model_it_says_that_a_toy_answers(make_clip: Callable[..., Pat
     make_clip("clips/one.mp4")
     settings = ("--set", "engine.name=fake", "-p", "What?")
     result = vidpipe("run", ".", *settings, cwd=tmp_path / "clips")
-    assert result.returncode == 0 and "a toy of 9 million parameters" in result.stderr
-    assert "a toy of 9 million parameters" in " ".join(result.stdout.split())
+    assert result.returncode == 0 and "a toy of 10 million parameters" in result.stderr
+    assert "a toy of 10 million parameters" in " ".join(result.stdout.split())
     assert (tmp_path / "clips" / "runs" / "clips" / "results.parquet").exists(), "named after the folder, not after `.`"
     named = vidpipe("check", "clips", *settings, "--set", f"model.path={TINY_MODEL}", cwd=tmp_path)
     assert named.returncode == 0 and named.stderr == ""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DEMO_MODEL = Path(__file__).resolve().parents[2] / "data" / "tiny-qwen3vl"
 TOY = (
-    "No model is named, so the demo's answers: a toy of 9 million parameters that knows drawn shapes and nothing of "
+    "No model is named, so the demo's answers: a toy of 10 million parameters that knows drawn shapes and nothing of "
     "real video. Name yours with --set model.path=FOLDER_OR_HUB_NAME."
 )
 RECIPE_SUFFIXES = (".yaml", ".yml")
