@@ -49,7 +49,7 @@ def before_bracket(text: str) -> str:
     JUNJIE99/MLVU @fd060c1, evaluation/multiple_choice_evaluation/choice_bench.py, check_ans.
     """
     place = text.find(")")
-    return text if place < 0 else text[max(place - 1, 0) : place] if place else ""
+    return text if place < 0 else text[max(place - 1, 0) : place]
 
 
 _PHRASES = tuple(
