@@ -70,6 +70,12 @@ def test_the_bootstrap_agrees_with_linearisation() -> None:
     assert (low, high) == pytest.approx(found.interval, abs=0.01)
 
 
+def test_a_stratum_that_a_draw_of_the_bootstrap_misses_leaves_its_weight_to_the_others() -> None:
+    scores, weights = np.array([1.0, 0, 1, 1, 1]), np.array([1 / 8, 1 / 2, 1 / 8, 1 / 8, 1 / 8])
+    strata, clips = np.array([0, 1, 0, 0, 0]), np.array([0, 0, 1, 2, 3])
+    assert bootstrap(scores, weights, strata, clips) == (0.5, 1.0)  # with a row of the second stratum, and without
+
+
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30))
 def test_paired_t_agrees_with_scipy(pairs: list[tuple[float, float]]) -> None:
     a, b = zip(*pairs, strict=True)
