@@ -76,6 +76,7 @@ def test_media_of_a_row(values: dict[str, Any], media: list[Medium]) -> None:
         ({"video": "a", "set_index": 1}, "missing_field"),
         ({"video": "a", "set_id": "s", "set_index": "first"}, "bad_value"),
         ({"video": ["a", "b"], "subtitles": "s.srt"}, "bad_value"),
+        ({"video": [], "images": "i", "subtitles": "s.srt"}, "bad_value"),
         ({"video": "a", "subtitles": 3}, "bad_value"),
         ({"video": "a", "subtitles": "s.srt", "subtitle_offset": "soon"}, "bad_value"),
     ],
