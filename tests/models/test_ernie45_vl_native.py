@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from vidpipe.models.ernie45_vl_sampling import native_indices
+from vidpipe.models.prompt import Span
 from vidpipe.models.registry import get_family
 from vidpipe.recipe.schema import Sampling
 
@@ -38,3 +39,23 @@ def test_a_bound_that_is_set_moves_the_other() -> None:
     )
     assert (few.min_frames, few.max_frames) == (8, 8)
     assert (many.min_frames, many.max_frames) == (200, 200)
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"), [((100, 100), (504, 504)), ((1280, 720), (1288, 728)), ((1316, 728), (1288, 700))]
+)
+def test_two_frames_have_299_to_1196_tokens(size: tuple[int, int], shown: tuple[int, int]) -> None:
+    """Patches of 14 pixels, 2 x 2 of them and two frames in a token; 1288 x 728 pixels are the most."""
+    family = get_family("ernie45_vl")
+    sampling = family.complete(Sampling(), {})
+    layout = family.layout(2, *size, sampling, {})
+    assert layout.size_wh == shown and layout.vision_tokens == shown[0] // 28 * (shown[1] // 28)
+    assert 299 <= layout.vision_tokens <= 1196
+
+
+def test_the_tokens_of_a_video_lie_between_one_start_and_one_end() -> None:
+    family = get_family("ernie45_vl")
+    sampling = family.complete(Sampling(), {})
+    layout = family.layout(4, 1280, 720, sampling, {})
+    spans = [Span("<|VIDEO_START|>", 1), Span("<|IMAGE_PLACEHOLDER|>", 2 * 1196), Span("<|VIDEO_END|>", 1)]
+    assert family.prompt([0.0, 0.5, 1.0, 1.5], layout, sampling) == spans

@@ -67,8 +67,7 @@ def uniform_indices(frames: int, fps: float, *, target_fps: float | None, max_fr
     if target_fps is not None:
         duration_s = frames / fps if fps > 0 else 0.0
         count = min(count, math.floor(duration_s * target_fps))
-    count = max(1, count)
-    return list(range(count)) if count == frames else spread_truncated(frames, count)
+    return spread_truncated(frames, max(1, count))
 
 
 def hf_indices(
