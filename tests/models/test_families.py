@@ -49,6 +49,30 @@ def test_prompt_and_layout_agree(family: Family, frames: int, width: int, height
 
 
 @families
+@given(width=st.integers(40, 3000), height=st.integers(40, 3000))
+def test_an_image_has_a_token_for_every_block_of_merged_patches(family: Family, width: int, height: int) -> None:
+    if family.abilities.images is None:
+        return
+    layout = family.abilities.images.layout(width, height, family.published)
+    side = family.published["patch_size"] * family.published["merge_size"]
+    assert [pixels % side for pixels in layout.size_wh] == [0, 0]
+    assert layout.vision_tokens == math.prod(pixels // side for pixels in layout.size_wh)
+
+
+@pytest.mark.parametrize(
+    ("name", "small", "large"),
+    [  # from 65,536 to 16,777,216 pixels; from 56 x 56 to 6,177 tokens of 28 x 28
+        ("qwen3_vl", (256, 256), (4576, 3648)),
+        ("ernie45_vl", (56, 56), (2436, 1960)),
+    ],
+)
+def test_bounds_of_images_are_not_those_of_frames(name: str, small: tuple[int, int], large: tuple[int, int]) -> None:
+    images = get_family(name).abilities.images
+    assert images is not None
+    assert [images.layout(*size, {}).size_wh for size in ((20, 20), (5000, 4000))] == [small, large]
+
+
+@families
 def test_every_option_works_or_is_refused_with_alternatives(family: Family) -> None:
     for rule, options in family.rules.items():
         for option in OPTIONS:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from vidpipe.errors import MediaError
 from vidpipe.models.clock import FrameClock
 from vidpipe.models.qwen3_vl import Qwen3VL, pair_times, sample_indices, smart_resize
+from vidpipe.models.qwen3_vl_prompt import pairs
 from vidpipe.recipe.schema import Sampling
 
 FAMILY = Qwen3VL()
@@ -37,6 +38,11 @@ def test_one_time_a_pair(times_s: list[float]) -> None:
     times = pair_times(sorted(times_s))
     assert len(times) == (len(times_s) + 1) // 2 and times == sorted(times)
     assert FAMILY.time_texts(times_s, Sampling())[0].endswith(" seconds>")
+
+
+def test_every_pair_has_its_time() -> None:
+    with pytest.raises(ValueError, match="longer"):
+        pairs(["<0.2 seconds>"], [4, 4])
 
 
 @given(st.integers(2, 768), st.integers(1, 5000), st.integers(1, 5000))
