@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vidpipe.benchmarks.choices import before_bracket, ranked
-from vidpipe.benchmarks.letters import tail_letter
+from vidpipe.benchmarks.letters import lenient_letter, tail_letter
 from vidpipe.benchmarks.numbers import first_number_or_word, last_number, lenient_number
 
 
@@ -22,12 +22,18 @@ def test_brackets_that_hold_no_list_hold_no_number(reply: str) -> None:
     assert last_number(reply) is None
 
 
+def test_brackets_around_a_part_of_the_reply_are_no_list() -> None:
+    assert [last_number(text) for text in ("[3] chairs", "it is [3]", "[3, 4]")] == [3, 3, 3]
+
+
 def test_a_number_in_words_goes_before_digits_behind_it() -> None:
     assert lenient_number("two sofas, 3 chairs") == 2
     assert lenient_number("two sofas, one table, 3 chairs") == 2
+    assert lenient_number("two sofas, 3 chairs, one table") == 2
 
 
-def test_of_several_announced_numbers_the_last_counts() -> None:
+def test_of_several_announced_answers_the_last_counts() -> None:
+    assert lenient_letter("The answer is A. No, the answer is B.") == "B"
     assert lenient_number("1 + 2 = 3, then 3 * 2 = 6") == 6
     assert lenient_number("The answer is 3. No, the answer is 5.") == 5
 
@@ -39,6 +45,7 @@ def test_of_several_announced_numbers_the_last_counts() -> None:
         ("An apple, see (B) here", "B"),  # the first letter of a word is no letter at the start
         ("(B) was seen by NASA", "B"),  # nor the last one of a word one at the end
         ("the answer is A or B, see (A) here", "B"),  # behind `answer is`, each at its first mention, before brackets
+        ("(A) is dark, so the answer is B here", "B"),
         ("see (A) or B. yes", "A"),
         ("it is A. or B: yes", "A"),
         ("it is A: or B) yes", "A"),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidpipe.benchmarks.choices import ranked
+from vidpipe.benchmarks.intervals import interval_iou
 from vidpipe.benchmarks.lenient_span import lenient_span
 from vidpipe.benchmarks.letters import lenient_letter, tail_letter
 from vidpipe.benchmarks.mra import TOLERANCES, official_mra, vlmevalkit_mra
@@ -97,6 +98,13 @@ def test_every_profile_scores_every_reply(question_type: str, text: str, answer:
 def test_a_target_of_zero_is_right_only_for_zero() -> None:
     rule = get_profile("vsi.official").rule
     assert [rule(text, Question("0", "object_counting")).score for text in ("0", "1")] == [1, 0]
+
+
+@pytest.mark.parametrize(("a", "b"), [((3, 3), (3, 3)), ((5, 1), (5, 1)), ((5, 1), (0, 9)), ((1, 3), (3, 5))])
+def test_spans_without_length_or_without_a_common_part_do_not_overlap(
+    a: tuple[float, float], b: tuple[float, float]
+) -> None:
+    assert interval_iou(a, b) == 0 == interval_iou(b, a)
 
 
 def test_an_unreadable_reply_is_wrong_and_said_to_be_unreadable() -> None:

@@ -104,11 +104,14 @@ def test_a_stratum_that_a_draw_misses_leaves_its_weight_to_the_others() -> None:
 def test_mcnemar() -> None:
     assert mcnemar_exact(0, 0) == 1 and mcnemar_exact(3, 3) == 1
     assert mcnemar_exact(5, 0) == pytest.approx(2 / 32) == mcnemar_exact(0, 5)
+    assert mcnemar_exact(5, 3) == pytest.approx(2 * (1 + 8 + 28 + 56) / 2**8) and mcnemar_exact(3, 3) == 1
 
 
 def test_one_row_tells_nothing() -> None:
     assert math.isnan(paired_t([1], [0]).p_value) and math.isnan(clustered_stderr([1], [0]))
     assert estimate(*plain([1, 0], [3, 3])).interval is None
+    none = np.empty(0), np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
+    assert estimate(*none).stderr is None
 
 
 @given(st.integers(1, 500).flatmap(lambda rows: st.tuples(st.integers(0, rows), st.just(rows))))
