@@ -86,6 +86,26 @@ def test_faults_cost_the_row(values: dict[str, Any], kind: str) -> None:
     assert isinstance(row, BadRow) and row.fault.kind == kind, row
 
 
+def test_texts_of_a_row_are_kept_and_an_empty_prefill_is_none() -> None:
+    row = good(video="a", system="Be brief.", prefill="It is", prompt="What?", clip_id="c", group_id="g")
+    assert (row.system, row.prefill, row.text, row.clip_id) == ("Be brief.", "It is", "What?", "c")
+    assert good(video="a", prefill="").prefill is None
+    subtitled = good(video="a", subtitles="s.srt", subtitle_offset="-1.5", set_id="s", set_index="0", group_id="g")
+    assert (subtitled.subtitles, subtitled.subtitle_offset_s) == (("s.srt",), -1.5)
+    assert (subtitled.place_in_set, subtitled.clip_id, subtitled.timestamps_from) == (("s", 0), "g", "clip")
+    assert good(video="a", timestamps_from="video", option_style="dot").timestamps_from == "video"
+
+
+@pytest.mark.parametrize(
+    "secret", ["https://ann:pw@host/a.mp4", "https://!ann@host/a.mp4", "https://host/a.mp4?token=x"]
+)
+@pytest.mark.parametrize("rare", [{}, {"system": "Be brief."}], ids=["simple", "rare"])
+def test_an_id_with_a_secret_is_refused_and_not_shown(secret: str, rare: dict[str, Any]) -> None:
+    row = read(id=secret, video="a", **rare)
+    assert isinstance(row, BadRow) and row.fault.kind == "bad_id"
+    assert "password" in row.fault.message and secret not in row.fault.message and row.id == "(line 1)"
+
+
 def test_a_chat_is_taken_as_written() -> None:
     turns = [
         {"role": "system", "content": "Be brief."},
