@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from vidpipe.errors import MediaError
+from vidpipe.models.ernie45_vl_resize import vllm_resize
 from vidpipe.models.ernie45_vl_sampling import native_indices
 from vidpipe.models.prompt import Span
 from vidpipe.models.registry import get_family
@@ -51,6 +53,14 @@ def test_two_frames_have_299_to_1196_tokens(size: tuple[int, int], shown: tuple[
     layout = family.layout(2, *size, sampling, {})
     assert layout.size_wh == shown and layout.vision_tokens == shown[0] // 28 * (shown[1] // 28)
     assert 299 <= layout.vision_tokens <= 1196
+
+
+@pytest.mark.parametrize("bounds", [(1000, 2000), (5000, 6000)])
+def test_bounds_between_which_no_size_lies_are_refused(bounds: tuple[int, int]) -> None:
+    """20 x 20 pixels grow to 56 x 56 or 84 x 84."""
+    with pytest.raises(MediaError, match=f"outside its bounds of {bounds[0]} to {bounds[1]} pixels"):
+        vllm_resize(20, 20, factor=28, min_pixels=bounds[0], max_pixels=bounds[1])
+    assert vllm_resize(20, 20, factor=28, min_pixels=1000, max_pixels=3136) == (56, 56)
 
 
 def test_the_tokens_of_a_video_lie_between_one_start_and_one_end() -> None:

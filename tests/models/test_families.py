@@ -57,6 +57,7 @@ def test_an_image_has_a_token_for_every_block_of_merged_patches(family: Family, 
     side = family.published["patch_size"] * family.published["merge_size"]
     assert [pixels % side for pixels in layout.size_wh] == [0, 0]
     assert layout.vision_tokens == math.prod(pixels // side for pixels in layout.size_wh)
+    assert type(layout.vision_tokens) is int
 
 
 @pytest.mark.parametrize(

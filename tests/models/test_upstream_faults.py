@@ -136,6 +136,8 @@ def test_ernie_shapes_beyond_200_to_1() -> None:
     """vLLM counts tokens for a shape that transformers refuses; each rule does as its own upstream."""
     family, sampling = family_and_sampling("ernie45_vl", rule="vllm", min_pixels=3136, max_pixels=4_842_768)
     assert family.layout(2, 6030, 30, sampling, family.published).grid_thw == (2, 2, 400)
+    assert family.layout(2, 6001, 30, sampling, family.published).grid_thw == (2, 2, 400)
+    assert family.layout(2, 6000, 30, sampling, family.published).grid_thw == (2, 2, 428), "200:1 is not beyond it"
     hf = family.complete(sampling.model_copy(update={"rule": "hf"}), family.published)
     with pytest.raises(MediaError):
         family.layout(2, 6030, 30, hf, family.published)

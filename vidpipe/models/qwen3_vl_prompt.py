@@ -80,7 +80,7 @@ def _blocks(ids: Sequence[int], item: Media, control: Ids, merge: int) -> Iterat
         first = ids.index(control.video, start)
         tokens = end - first
         whole, rest = divmod(tokens, rows * columns)
-        if whole == 0 or tokens == rows * columns:
+        if whole == 0:
             yield Block(first, tokens, grid_positions([grid]))
         else:
             local = grid_positions([grid] * (whole + (rest > 0)))
