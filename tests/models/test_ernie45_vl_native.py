@@ -44,7 +44,13 @@ def test_a_bound_that_is_set_moves_the_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "shown"), [((100, 100), (504, 504)), ((1280, 720), (1288, 728)), ((1316, 728), (1288, 700))]
+    ("size", "shown"),
+    [
+        ((100, 100), (504, 504)),
+        ((1280, 720), (1288, 728)),
+        ((1316, 728), (1288, 700)),
+        ((1764, 532), (1736, 504)),  # as it is it would have 1197
+    ],
 )
 def test_two_frames_have_299_to_1196_tokens(size: tuple[int, int], shown: tuple[int, int]) -> None:
     """Patches of 14 pixels, 2 x 2 of them and two frames in a token; 1288 x 728 pixels are the most."""

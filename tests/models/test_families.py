@@ -42,6 +42,7 @@ def test_prompt_and_layout_agree(family: Family, frames: int, width: int, height
         assert shown == frames and layout.vision_tokens == frames * (layout.tokens_per_step + 1)
     else:
         assert shown == layout.vision_tokens
+    assert all(type(count) is int for count in (layout.vision_tokens, *layout.grid_thw, *layout.size_wh))
     width_out, height_out = layout.size_wh
     patch = family.published["patch_size"]
     assert (width_out // patch, height_out // patch) == layout.grid_thw[:0:-1]

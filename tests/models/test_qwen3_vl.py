@@ -59,6 +59,25 @@ def test_extreme_shapes_are_refused() -> None:
     assert caught.value.kind == "aspect_ratio"
 
 
+def test_a_side_under_the_factor_grows_to_it_and_the_other_with_it() -> None:
+    bounds = {"factor": 32, "temporal_factor": 2, "min_volume": 4096, "max_volume": 25_165_824}
+    assert smart_resize(2, 100, 20, **bounds) == (160, 32) and smart_resize(2, 20, 100, **bounds) == (32, 160)
+    assert smart_resize(2, 100, 32, **bounds) == (96, 32)
+
+
+def test_where_the_checkpoint_caps_frames_each_has_768_tokens_at_most() -> None:
+    capped = {**PROCESSOR, "cap_pixels_per_frame": True}
+    sampling = FAMILY.complete(Sampling(), capped)
+    sizes = [FAMILY.layout(4, width, 960, sampling, capped).size_wh for width in (1280, 1279)]
+    assert sizes == [(1024, 768), (992, 768)]
+    assert FAMILY.layout(4, 1280, 960, sampling, PROCESSOR).size_wh == (1280, 960)
+
+
+def test_a_rate_is_assumed_only_where_no_number_of_frames_is_given() -> None:
+    assert FAMILY.complete(Sampling(), PROCESSOR).fps == 2.0
+    assert FAMILY.complete(Sampling(rule="hf", num_frames=8), PROCESSOR).fps is None
+
+
 def test_pixel_bounds_of_the_recipe_win() -> None:
     sampling = FAMILY.complete(Sampling(max_pixels=8 * 64 * 64), PROCESSOR)
     assert FAMILY.layout(8, 640, 640, sampling, PROCESSOR).size_wh == (64, 64)
