@@ -6,7 +6,7 @@ import pytest
 
 from vidpipe.benchmarks.choices import before_bracket, ranked
 from vidpipe.benchmarks.letters import lenient_letter, tail_letter
-from vidpipe.benchmarks.numbers import first_number_or_word, last_number, lenient_number
+from vidpipe.benchmarks.numbers import after_thinking, first_number_or_word, last_number, lenient_number
 
 
 def test_a_run_of_number_words_ends_at_any_other_word() -> None:
@@ -26,7 +26,13 @@ def test_brackets_around_a_part_of_the_reply_are_no_list() -> None:
     assert [last_number(text) for text in ("[3] chairs", "it is [3]", "[3, 4]")] == [3, 3, 3]
 
 
-def test_a_number_in_words_goes_before_digits_behind_it() -> None:
+def test_the_reasoning_ends_at_its_last_closing_tag_or_begins_at_the_last_opening_one() -> None:
+    replies = ("a</think> b</think> c", "<think>a<think> b", "<think>a</think> b <think> c", "a")
+    assert [after_thinking(text) for text in replies] == ["c", "b", "b <think> c", "a"]
+
+
+def test_of_a_number_in_words_and_one_in_digits_the_first_counts() -> None:
+    assert lenient_number("3 chairs, two sofas") == 3
     assert lenient_number("two sofas, 3 chairs") == 2
     assert lenient_number("two sofas, one table, 3 chairs") == 2
     assert lenient_number("two sofas, 3 chairs, one table") == 2
