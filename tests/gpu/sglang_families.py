@@ -71,7 +71,7 @@ def run(family: str, folder: Path, *, on_cpu: bool) -> dict[str, Any]:
     recipe = {
         "manifest": str(ROOT / "data" / "demo" / "rows.jsonl" if demo else write_rows(folder)),
         "model": {"path": str(checkpoint), "trust_remote_code": family == "moss_vl"},
-        "sampling": {"fps": 2} if demo else {"max_frames": 16, "max_pixels": 224 * 224},
+        "sampling": {"fps": 2, "min_frames": 2} if demo else {"max_frames": 16, "max_pixels": 224 * 224},
         "generation": {"max_tokens": 8 if demo else 16},
         "feed": {"workers": 2},
         "engine": {"name": "sglang", "args": args},
