@@ -249,3 +249,14 @@ def test_slips_of_the_hand_are_answered(
         assert vidpipe("run", recipe, cwd=tmp_path).returncode == 0
     result = vidpipe(*words, cwd=tmp_path)
     assert result.returncode == 2 and said in result.stderr and "Traceback" not in result.stderr, result.stderr
+
+
+def test_check_and_run_say_that_no_row_can_be_answered(make_run: Make, tmp_path: Path) -> None:
+    recipe = make_run([{"id": "a", "video": "none.mp4", "question": "?"}], script={"fail_start": True})
+    checked = vidpipe("check", recipe)
+    assert checked.returncode == 2 and "no row can be answered" in checked.stdout, checked.stdout + checked.stderr
+    ran = vidpipe("run", recipe, "-o", tmp_path / "run")
+    assert ran.returncode == 1 and "no engine is started" in ran.stderr, ran.stdout + ran.stderr
+    assert "1 x not_found" in ran.stdout
+    tolerant = vidpipe("run", recipe, "-o", tmp_path / "other", "--set", "output.tolerance=1")
+    assert tolerant.returncode == 0, tolerant.stdout + tolerant.stderr

@@ -23,7 +23,7 @@ def check(
     """List every fault of the recipe and the manifest with file and line (100 of them; with --json all).
 
     Exit codes: 0 nothing is wrong with the recipe and the file as a whole (faulty rows cost
-    themselves only); 2 the run would be refused.
+    themselves only); 2 the run would be refused, or could answer no row.
     """
     from vidpipe.cli.documents import CheckDocument, FaultDocument
     from vidpipe.cli.recipe_options import recipe_from, warn_of_budget
@@ -41,5 +41,8 @@ def check(
             typer.echo(f"{named.manifest_path}: {fault.kind}: {fault.message}")
         if (rest := len(checked.faults) - MOST_LISTED) > 0:
             typer.echo(f"... and {rest} more; --json lists all")
-        typer.echo(f"{checked.rows} rows, {len(checked.faults)} faults")
-    sys.exit(exit_codes.WRONG_INPUT if checked.refused else exit_codes.DONE)
+        typer.echo(
+            f"{checked.rows} rows, {len(checked.faults)} faults"
+            + (": no row can be answered" if checked.in_vain else "")
+        )
+    sys.exit(exit_codes.WRONG_INPUT if checked.refused or checked.in_vain else exit_codes.DONE)
