@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vidpipe.engine.argument_names import refuse_unknown_arguments
 from vidpipe.engine.vllm_plugin.pruned_qwen3_vl import ARCHITECTURES
 from vidpipe.errors import CapabilityError, RowError
 from vidpipe.job.encoder_possible import refuse_graphs, why_no_graphs
@@ -36,6 +37,8 @@ def refuse_impossible(recipe: Recipe, family: Family, architectures: Sequence[st
             f"engine.name: {family.name} runs in {' and '.join(able)}, not in {recipe.engine.name}. Families for "
             f"{recipe.engine.name}: {', '.join(others)}."
         )
+    if recipe.engine.name == "vllm":
+        refuse_unknown_arguments(recipe.engine.args)
     refuse_impossible_in_sglang(recipe, family.abilities.architecture)
     _refuse_pruning(recipe, family, architectures)
     refuse_graphs(recipe, why_no_graphs(recipe, architectures))
