@@ -260,3 +260,15 @@ def test_check_and_run_say_that_no_row_can_be_answered(make_run: Make, tmp_path:
     assert "1 x not_found" in ran.stdout
     tolerant = vidpipe("run", recipe, "-o", tmp_path / "other", "--set", "output.tolerance=1")
     assert tolerant.returncode == 0, tolerant.stdout + tolerant.stderr
+
+
+def test_a_folder_of_pictures_is_asked_for_its_rate(tmp_path: Path) -> None:
+    (tmp_path / "clip").mkdir()
+    (tmp_path / "clip" / "1.png").write_bytes(b"nobody looks inside")
+    result = vidpipe("frames", tmp_path / "clip", "--model", "qwen3_vl")
+    assert result.returncode == 2 and "--frames-fps 2" in result.stderr, result.stderr
+    result = vidpipe("run", tmp_path, "-p", "What?", "--set", "engine.name=fake", "-o", tmp_path / "run")
+    assert result.returncode == 2 and '"frames_fps": 2' in result.stderr, result.stderr
+    (tmp_path / "clip" / "1.png").unlink()
+    result = vidpipe("run", tmp_path, "-p", "What?", "--set", "engine.name=fake", "-o", tmp_path / "run")
+    assert result.returncode == 2 and "frames_fps" not in result.stderr

@@ -37,6 +37,8 @@ def frames(
     for assignment in assignments or []:
         if not assignment.startswith(tuple(f"{section}{mark}" for section in SECTIONS for mark in ".=")):
             raise RecipeError(f"--set {assignment}: here only {', '.join(SECTIONS)} change anything. Remove it.")
+    if file.is_dir() and frames_fps is None:
+        raise RecipeError(f"{file} is a folder. Of pictures that make a video, say how many a second: --frames-fps 2")
     raw = {"manifest": str(file), "model": {"path": model}}
     recipe = build_recipe(
         raw, assignments or [], text="", folder=Path.cwd(), name=file.stem, source="command line"
