@@ -387,4 +387,4 @@ def test_what_is_imported_can_run_and_be_scored(tmp_path: Path, name: str) -> No
     profile = yaml.safe_load((tmp_path / "out" / "recipe.yaml").read_text())["scorer"]
     if get_profile(profile).sets is None:
         result = CliRunner().invoke(app, ["score", str(tmp_path / "replies.jsonl"), "--profile", profile])
-        assert result.exit_code == 0 and "1 rows:" in result.stdout, result.output
+        assert result.exit_code == 0 and "1 row:" in result.stdout, result.output

@@ -72,7 +72,7 @@ def test_a_table_with_types_or_rows_missing_is_partial() -> None:
 def test_what_cannot_be_scored_is_refused_in_words() -> None:
     with pytest.raises(RecipeError, match=r"row 'captions0' cannot be scored.*'captions' is none"):
         make_table(run([]), rows(["A"], "captions"), get_profile("vsi.official"))
-    with pytest.raises(RecipeError, match="none of the 1 rows has an answer"):
+    with pytest.raises(RecipeError, match="none of 1 row has an answer"):
         make_table(run([]), rows(["A"], answer=None), PLAIN)
 
 

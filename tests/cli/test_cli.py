@@ -150,7 +150,7 @@ def test_plan_tells_the_run_before_it_starts(make_run: Make, make_clip: Callable
     assert found.decode is not None and found.decode.clips == 3 and 0 < found.decode.core_s < 60
     assert found.engine is not None and found.engine.prompt_flops > found.engine.encoder_flops > 0
     assert found.advice[0].startswith("2 of 8 rows are over max_model_len 90; 1024 takes all of them; the others fit")
-    assert found.advice[1].startswith("1 rows, not_found: ")
+    assert found.advice[1].startswith("1 row, not_found: ")
     assert [(group.kind, group.clips, group.rows) for group in found.unreadable] == [("not_found", 1, 1)]
     assert found.shards == len(found.rows_per_shard) == 1 and sum(found.rows_per_shard) == 10
     assert found.media_bytes_per_clip > 60 * 64 * 48 * 3
@@ -208,7 +208,7 @@ def test_plan_gives_no_advice_on_the_context_without_counted_prompts(make_run: M
     bare = vidpipe("plan", make_run(rows, engine=engine, model={"path": str(tmp_path / "bare")}))
     assert "prompts of 2 rows are not counted: " in bare.stdout and "is enough" not in bare.stdout
     refused = vidpipe("plan", make_run(rows, engine=engine, special_tokens="refuse"))
-    assert "prompts of 1 rows are not counted: row 'forged': " in refused.stdout, "the run refuses it"
+    assert "prompts of 1 row are not counted: row 'forged': " in refused.stdout, "the run refuses it"
     assert "max_model_len 1024 is enough (now 4096)" in refused.stdout, "for the others"
 
 

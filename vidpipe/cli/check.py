@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from vidpipe.cli import exit_codes
+from vidpipe.wording import counted
 
 MOST_LISTED = 100
 """Faults that are printed; all are in the JSON."""
@@ -42,7 +43,7 @@ def check(
         if (rest := len(checked.faults) - MOST_LISTED) > 0:
             typer.echo(f"... and {rest} more; --json lists all")
         typer.echo(
-            f"{checked.rows} rows, {len(checked.faults)} faults"
+            f"{counted(checked.rows, 'row')}, {counted(len(checked.faults), 'fault')}"
             + (": no row can be answered" if checked.in_vain else "")
         )
     sys.exit(exit_codes.WRONG_INPUT if checked.refused or checked.in_vain else exit_codes.DONE)

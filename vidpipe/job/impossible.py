@@ -14,6 +14,7 @@ from vidpipe.models.family import Family
 from vidpipe.models.registry import FAMILIES, get_family
 from vidpipe.plan.clips import refuse_impossible_media
 from vidpipe.recipe.schema import Recipe
+from vidpipe.wording import counted
 
 NO_MODEL = "fake"
 """The engine that loads nothing, so that no model can be the wrong one for it."""
@@ -104,7 +105,8 @@ class ImpossibleRows:
             return
         able = [name for name in FAMILIES if (has := get_family(name).abilities).images or has.several_videos]
         raise CapabilityError(
-            f"manifest: none of the {self._count} rows can run. {self._example} Families with images or several videos "
+            f"manifest: none of {counted(self._count, 'row')} can run. {self._example} Families with "
+            "images or several videos "
             f"a row: {', '.join(able)}."
         )
 

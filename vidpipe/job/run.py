@@ -45,6 +45,7 @@ from vidpipe.record.run_dir import RunDir, describe_environment
 from vidpipe.record.shards import Shards, read_predictions
 from vidpipe.record.status import read_status, statuses_by_shard
 from vidpipe.redact import redact
+from vidpipe.wording import counted
 
 
 @dataclass(frozen=True)
@@ -181,8 +182,9 @@ def _decisive(run: Mapping[str, Any]) -> dict[str, Any]:
 
 def _said(in_vain: int) -> str:
     return (
-        f"no row can be answered: files or values of all {in_vain} rows to come are at fault. They are recorded, and "
-        "no engine is started"
+        f"no row can be answered: {counted(in_vain, 'row')} to come, each with a fault in its files or "
+        "values. They are "
+        "recorded, and no engine is started"
     )
 
 
