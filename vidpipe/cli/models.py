@@ -22,11 +22,24 @@ def models(
     from vidpipe.cli.documents import ModelsDocument
     from vidpipe.models.registry import FAMILIES
 
+    _say_what_takes_long()
     families = [_family(name) for name in sorted(FAMILIES)]
     if as_json:
         typer.echo(ModelsDocument(families=families).model_dump_json())
         return
     _print_table(families)
+
+
+def _say_what_takes_long() -> None:
+    """vLLM's model classes can be asked only once they are imported, with all that they need."""
+    from vidpipe.engine import vllm_environment
+    from vidpipe.errors import EngineError
+
+    try:
+        version = " ".join(vllm_environment.installed())
+    except EngineError:
+        return
+    typer.echo(f"asking {version} what it can do: importing it takes 10 to 30 s", err=True)
 
 
 def _family(name: str) -> FamilyDocument:
