@@ -143,3 +143,16 @@ def test_engines_and_gpus_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(engine_room.sglang_environment, "installed", none)
     found = list(engine())
     assert len(found) == 1 and found[0].level == "error" and "vidpipe[cuda]" in (found[0].advice or "")
+
+
+def test_it_takes_what_run_takes(tmp_path: Path) -> None:
+    def checkpoint_of(*arguments: str | Path) -> str:
+        done = doctor(*arguments, "--json", cwd=tmp_path)
+        (found,) = [one for one in json.loads(done.stdout)["findings"] if one["about"] == "checkpoint"]
+        return str(found["found"])
+
+    demo = ROOT / "recipes" / "demo.yaml"
+    assert "model.path ./none: no such folder" in checkpoint_of(demo, "--set", "model.path=./none")
+    assert checkpoint_of(tmp_path, "-p", "What?", "--set", f"model.path={MODEL}").endswith("qwen3_vl")
+    alone = doctor("--set", "model.path=./none", cwd=tmp_path)
+    assert alone.returncode == 2 and "none is named" in alone.stderr
