@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vidpipe.extras import install
+
 if TYPE_CHECKING:
     from vidpipe.cli.documents import FamilyDocument
 
@@ -58,9 +60,7 @@ def _family(name: str) -> FamilyDocument:
     abilities, notes = installed.abilities, list(installed.differences)
     if installed.engine_version is None:
         extra = "cpu" if abilities.engine == "vllm" else abilities.engine
-        notes.append(
-            f"{abilities.engine} is not installed here: as written, not checked (pip install 'vidpipe[{extra}]')"
-        )
+        notes.append(f"{abilities.engine} is not installed here: as written, not checked ({install(extra)})")
     if abilities.engine == "sglang":
         notes.append(
             "sglang: one video a row; no pruning, encoder graphs, codec or subtitles; prefill by flashinfer only "
