@@ -219,7 +219,7 @@ def test_a_changed_row_is_refused(make_run: Make) -> None:
     go(make_run(rows))
     with pytest.raises(RecipeError, match=r"1 row .*'r1'(.|\n)*--fresh"):
         go(make_run([rows[0], {**rows[1], "question": "Why?"}, rows[2]]))
-    with pytest.raises(RecipeError, match="changed or are gone"):
+    with pytest.raises(RecipeError, match="changed or went away"):
         go(make_run(rows[:2]))
 
 
