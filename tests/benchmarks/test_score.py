@@ -72,7 +72,7 @@ def test_a_table_with_types_or_rows_missing_is_partial() -> None:
 def test_what_cannot_be_scored_is_refused_in_words() -> None:
     with pytest.raises(RecipeError, match=r"row 'captions0' cannot be scored.*'captions' is none"):
         make_table(run([]), rows(["A"], "captions"), get_profile("vsi.official"))
-    with pytest.raises(RecipeError, match="none of the 1 rows has an answer"):
+    with pytest.raises(RecipeError, match="none of 1 row has an answer"):
         make_table(run([]), rows(["A"], answer=None), PLAIN)
 
 
@@ -142,6 +142,21 @@ def test_what_each_row_scored_is_json_even_for_a_reading_of_nan(tmp_path: Path) 
     assert result.exit_code == 0, result.output
     row = json.loads(out.read_text(), parse_constant=pytest.fail)
     assert (row["extracted"], row["score"], row["profile"]) == ("nan", 0, "vsi.official@1")
+
+
+def test_no_interval_that_is_shown_passes_0_or_100(tmp_path: Path) -> None:
+    def replies(name: str, texts: str) -> str:
+        records = [{"id": i, "text": text, "answer": "A", "clip_id": str(i)} for i, text in enumerate(texts)]
+        return str(write(tmp_path / name, records))
+
+    a, b, asked = replies("a.jsonl", "ABBB"), replies("b.jsonl", "AAAB"), ["--profile", "exact"]
+    shown = CliRunner().invoke(app, ["score", b, *asked])
+    assert " 75.00 [26.00, 100.00]" in shown.stdout, shown.output
+    assert json.loads(CliRunner().invoke(app, ["score", a, *asked, "--json"]).stdout)["tables"][0]["overall"][
+        "interval_95"
+    ] == [0, pytest.approx(74, abs=0.01)]
+    shown = CliRunner().invoke(app, ["compare", a, b, *asked])
+    assert " +50.00 [-6.58, +100.00]" in shown.stdout, shown.output
 
 
 def test_several_profiles_and_several_scorers(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from vidpipe.benchmarks.uncertainty import (
+    DIFFERENCES,
     bootstrap,
     clustered_stderr,
     estimate,
@@ -112,6 +113,16 @@ def test_one_row_tells_nothing() -> None:
     assert estimate(*plain([1, 0], [3, 3])).interval is None
     none = np.empty(0), np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
     assert estimate(*none).stderr is None
+
+
+def test_an_interval_ends_where_scores_do_and_the_error_stays() -> None:
+    few = plain([1, 1, 1, 0], [0, 1, 2, 3])
+    found = estimate(*few)
+    assert (found.interval, found.stderr) == ((pytest.approx(0.26, abs=1e-4), 1), pytest.approx(0.25))
+    found = estimate(*plain([0, 0, 0, 1], [0, 1, 2, 3]))
+    assert found.interval == (0, pytest.approx(0.74, abs=1e-4))
+    gain = estimate(*plain([1, 1, 0, -1], [0, 1, 2, 3]), DIFFERENCES)
+    assert gain.interval == (pytest.approx(-0.688, abs=1e-3), 1), "a difference may be negative"
 
 
 @given(st.integers(1, 500).flatmap(lambda rows: st.tuples(st.integers(0, rows), st.just(rows))))

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -48,7 +49,7 @@ def test_a_run_its_repetition_and_its_merge(make_run: Make, tmp_path: Path) -> N
     assert "8 of 8 rows (8 ok) in runs/recipe/results.parquet" in first.stdout
     assert first.stdout.splitlines()[-1] == "exit code 0: done"
     again = vidpipe("run", recipe, cwd=tmp_path)
-    assert again.returncode == 0 and again.stdout.startswith("nothing to do: all 8 rows are in")
+    assert again.returncode == 0 and again.stdout.startswith("nothing to do: 8 rows are in")
     merged = vidpipe("merge", "runs/recipe", "-o", "all.parquet", "--json", cwd=tmp_path)
     assert json.loads(merged.stdout) == {
         "rows": 8,
@@ -150,7 +151,7 @@ def test_plan_tells_the_run_before_it_starts(make_run: Make, make_clip: Callable
     assert found.decode is not None and found.decode.clips == 3 and 0 < found.decode.core_s < 60
     assert found.engine is not None and found.engine.prompt_flops > found.engine.encoder_flops > 0
     assert found.advice[0].startswith("2 of 8 rows are over max_model_len 90; 1024 takes all of them; the others fit")
-    assert found.advice[1].startswith("1 rows, not_found: ")
+    assert found.advice[1].startswith("1 row, not_found: ")
     assert [(group.kind, group.clips, group.rows) for group in found.unreadable] == [("not_found", 1, 1)]
     assert found.shards == len(found.rows_per_shard) == 1 and sum(found.rows_per_shard) == 10
     assert found.media_bytes_per_clip > 60 * 64 * 48 * 3
@@ -179,7 +180,9 @@ def test_models_lists_every_family() -> None:
     assert families["qwen3_vl"]["pruning"] == ["evs", "vidcom2"]
     assert families["qwen3_vl"]["encoder_graphs"] == ["image", "video"]
     assert families["moss_vl"]["engine"] == "sglang"
-    assert "qwen3_vl" in vidpipe("models").stdout
+    table = vidpipe("models")
+    assert "qwen3_vl" in table.stdout
+    assert find_spec("vllm") is None or "importing it takes" in table.stderr, "seconds of silence look like a fault"
 
 
 @pytest.mark.parametrize("command", DOCUMENTS)
@@ -208,7 +211,7 @@ def test_plan_gives_no_advice_on_the_context_without_counted_prompts(make_run: M
     bare = vidpipe("plan", make_run(rows, engine=engine, model={"path": str(tmp_path / "bare")}))
     assert "prompts of 2 rows are not counted: " in bare.stdout and "is enough" not in bare.stdout
     refused = vidpipe("plan", make_run(rows, engine=engine, special_tokens="refuse"))
-    assert "prompts of 1 rows are not counted: row 'forged': " in refused.stdout, "the run refuses it"
+    assert "prompts of 1 row are not counted: row 'forged': " in refused.stdout, "the run refuses it"
     assert "max_model_len 1024 is enough (now 4096)" in refused.stdout, "for the others"
 
 
@@ -249,3 +252,26 @@ def test_slips_of_the_hand_are_answered(
         assert vidpipe("run", recipe, cwd=tmp_path).returncode == 0
     result = vidpipe(*words, cwd=tmp_path)
     assert result.returncode == 2 and said in result.stderr and "Traceback" not in result.stderr, result.stderr
+
+
+def test_check_and_run_say_that_no_row_can_be_answered(make_run: Make, tmp_path: Path) -> None:
+    recipe = make_run([{"id": "a", "video": "none.mp4", "question": "?"}], script={"fail_start": True})
+    checked = vidpipe("check", recipe)
+    assert checked.returncode == 2 and "no row can be answered" in checked.stdout, checked.stdout + checked.stderr
+    ran = vidpipe("run", recipe, "-o", tmp_path / "run")
+    assert ran.returncode == 1 and "no engine is started" in ran.stderr, ran.stdout + ran.stderr
+    assert "1 x not_found" in ran.stdout
+    tolerant = vidpipe("run", recipe, "-o", tmp_path / "other", "--set", "output.tolerance=1")
+    assert tolerant.returncode == 0, tolerant.stdout + tolerant.stderr
+
+
+def test_a_folder_of_pictures_is_asked_for_its_rate(tmp_path: Path) -> None:
+    (tmp_path / "clip").mkdir()
+    (tmp_path / "clip" / "1.png").write_bytes(b"nobody looks inside")
+    result = vidpipe("frames", tmp_path / "clip", "--model", "qwen3_vl")
+    assert result.returncode == 2 and "--frames-fps 2" in result.stderr, result.stderr
+    result = vidpipe("run", tmp_path, "-p", "What?", "--set", "engine.name=fake", "-o", tmp_path / "run")
+    assert result.returncode == 2 and '"frames_fps": 2' in result.stderr, result.stderr
+    (tmp_path / "clip" / "1.png").unlink()
+    result = vidpipe("run", tmp_path, "-p", "What?", "--set", "engine.name=fake", "-o", tmp_path / "run")
+    assert result.returncode == 2 and "frames_fps" not in result.stderr

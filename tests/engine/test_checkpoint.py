@@ -1,3 +1,7 @@
+import os
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +46,22 @@ def test_a_hub_name_without_a_hub_is_explained(tmp_path: Path, monkeypatch: pyte
     def unreachable(*args: object, **options: object) -> str:
         raise OSError("no route to the hub")
 
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", unreachable)
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", unreachable)
     with pytest.raises(RecipeError, match="no route to the hub"):
         read_checkpoint("Qwen/none", tmp_path)
+
+
+def test_a_hub_is_named_before_it_is_asked_and_asked_once(tmp_path: Path) -> None:
+    """With no network the hub's own client tries six times, in 24 s."""
+    pytest.importorskip("huggingface_hub")
+    with socket.create_server(("127.0.0.1", 0)) as server:  # closed at once: nobody listens there then
+        nowhere = f"http://127.0.0.1:{server.getsockname()[1]}"
+    code = "from pathlib import Path; from vidpipe.engine.checkpoint import read_checkpoint as r; r('who/what', Path())"
+    asked = {"HF_ENDPOINT": nowhere, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "0"}
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | asked, capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    first, *others = result.stderr.splitlines()
+    assert first == f"model.path who/what is no folder: asking {nowhere} for its settings"
+    assert "the hub says ConnectError" in result.stderr and "hf download who/what" in others[-1], result.stderr
+    assert "Retrying" not in result.stderr

@@ -70,3 +70,13 @@ def test_the_report_sets_foretold_seconds_against_what_came_true(make_run: Make)
     feed.write_text(json.dumps(json.loads(feed.read_text()) | {"rows": 39}))
     assert seconds_that_came_true(run_dir, run_dir.results) is None, "a process that was killed did not say"
     assert not any("foretold" in one.name for one in compared(run_dir, run_dir.results, 40))
+
+
+def test_of_very_few_rows_the_report_says_why_it_compares_no_seconds(make_run: Make) -> None:
+    """A run of eight: its first tenth is a row, and 8 times its seconds are nothing but an error of some 100 %."""
+    prospect = look_ahead(load_recipe(make_run(), []))
+    path = prospect.loaded.folder / "run"
+    run(prospect, path, Watcher())
+    shown = compared(RunDir(path), RunDir(path).results, 8)
+    (told,) = [one for one in shown if one.name.startswith("seconds")]
+    assert (told.predicted, told.true) == ("", "") and told.error.startswith("not compared: 1 row"), told

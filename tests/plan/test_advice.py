@@ -18,8 +18,8 @@ from vidpipe.plan.flops import costs_of
     [
         ([20_000, 24_000], 32_768, "max_model_len 24576 is enough (now 32768)"),
         ([20_000, 32_700, 33_000], 32_700, "2 of 3 rows are over max_model_len 32700; 33792 takes all of them; the"),
-        ([33_000], 32_768, "1 of 1 rows are over max_model_len 32768; 33792 takes all of them"),
-        ([32_750], 32_768, "1 rows leave less than max_tokens 64 for the answer; max_model_len 33792 is enough"),
+        ([33_000], 32_768, "1 of 1 row is over max_model_len 32768; 33792 takes all of them"),
+        ([32_750], 32_768, "1 row leaves less than max_tokens 64 for the answer; max_model_len 33792 is enough"),
         ([20_000], None, "max_model_len 20480 is enough for every row"),
     ],
 )

@@ -76,7 +76,7 @@ def test_what_is_gone_is_said_and_costs_no_more(make_run: Make, tmp_path: Path) 
     lines = (tmp_path / "rows.jsonl").read_text().splitlines()
     (tmp_path / "rows.jsonl").write_text("\n".join([lines[0].replace("What", "Where"), *lines[1:]]))
     made = write_report(tmp_path / "run", tmp_path / "page.html", 100, {})
-    assert any("1 rows are not in the manifest any more" in note for note in made.notes)
+    assert any("1 row of the run cannot be found in the manifest any more" in note for note in made.notes)
     (tmp_path / "rows.jsonl").unlink()
     made = write_report(tmp_path / "run", tmp_path / "page.html", 100, {})
     assert made.rows == 8 and made.clips == 0 and made.notes

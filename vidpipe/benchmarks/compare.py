@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from vidpipe.benchmarks.predictions import Predictions, same_questions
 from vidpipe.benchmarks.profile import Profile
 from vidpipe.benchmarks.score import ScoredRows, score_rows
-from vidpipe.benchmarks.uncertainty import Estimate, estimate, mcnemar_exact, paired_t
+from vidpipe.benchmarks.uncertainty import DIFFERENCES, Estimate, estimate, mcnemar_exact, paired_t
 from vidpipe.errors import RecipeError
 
 
@@ -102,7 +102,7 @@ def _difference(name: str, a: ScoredRows, b: ScoredRows, mask: NDArray[np.bool_]
         name,
         float(np.dot(weights, before)),
         float(np.dot(weights, after)),
-        estimate(after - before, weights, a.strata[mask], a.clips[mask]),
+        estimate(after - before, weights, a.strata[mask], a.clips[mask], DIFFERENCES),
         wins,
         losses,
         mcnemar_exact(wins, losses) if decided else None,

@@ -13,6 +13,7 @@ from vidpipe.errors import ManifestError, RecipeError
 from vidpipe.record.merge import is_complete, merge
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.shards import read_shards
+from vidpipe.wording import counted
 
 
 def load_predictions(path: Path, benchmark: str | None = None) -> Predictions:
@@ -52,5 +53,7 @@ def _checked(predictions: Predictions) -> Predictions:
     ids = {row.id for row in predictions.rows}
     if len(ids) < len(predictions.rows):
         count = len(predictions.rows) - len(ids)
-        raise ManifestError("duplicate_id", f"{predictions.source}: {count} rows have an id that stands before.")
+        raise ManifestError(
+            "duplicate_id", f"{predictions.source}: {counted(count, 'row has', 'rows have')} an id that stands before."
+        )
     return predictions

@@ -15,6 +15,7 @@ from vidpipe.benchmarks.reasoning import is_cut_reasoning
 from vidpipe.benchmarks.sets import in_sets
 from vidpipe.benchmarks.uncertainty import Codes, Estimate, Floats, bootstrap, estimate
 from vidpipe.errors import RecipeError
+from vidpipe.wording import counted
 
 Mask = NDArray[np.bool_]
 NO_REPLY = Scored(0.0, parsed=False)
@@ -99,7 +100,7 @@ def score_rows(rows: Sequence[Prediction], profile: Profile, prepare: Callable[[
     """
     kept = [row for row in rows if row.question.answer is not None]
     if not kept:
-        raise RecipeError(f"{profile.name}: none of the {len(rows)} rows has an answer; nothing can be scored.")
+        raise RecipeError(f"{profile.name}: none of {counted(len(rows), 'row')} has an answer; nothing can be scored.")
     known: dict[Any, Scored] = {}  # replies are short and repeat: a million rows hold few different ones
     scored = []
     for row in kept:

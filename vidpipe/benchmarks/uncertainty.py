@@ -20,6 +20,10 @@ Codes = NDArray[np.int64]
 Z_95 = NormalDist().inv_cdf(0.975)
 Z_POWER = NormalDist().inv_cdf(0.8)
 BOOTSTRAP_DRAWS = 2000
+SCORES = (0.0, 1.0)
+"""The least and the most that a score can be."""
+DIFFERENCES = (-1.0, 1.0)
+"""The same of a difference of two scores."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,20 @@ class Estimate:
     clips: int
     stderr: float | None
     """None with fewer than two clips: then nothing is known of how clips differ."""
+    bounds: tuple[float, float] = SCORES
+    """The least and the most that the value could be, were every row known."""
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """95 % interval, by the normal approximation; it may reach beyond 0 and 1."""
-        return None if self.stderr is None else (self.value - Z_95 * self.stderr, self.value + Z_95 * self.stderr)
+        """95 % interval, by the normal approximation, as far as it lies within the bounds.
+
+        The approximation knows nothing of them, and what lies beyond is no score. `stderr` stays as it is.
+        """
+        if self.stderr is None:
+            return None
+        low, high = self.bounds
+        reach = Z_95 * self.stderr
+        return min(max(self.value - reach, low), high), max(min(self.value + reach, high), low)
 
 
 def wilson(right: int, rows: int) -> tuple[float, float]:
@@ -62,7 +75,9 @@ def clips_to_see(difference: float, found: Estimate) -> int | None:
     return max(2, math.ceil(found.clips * ((Z_95 + Z_POWER) * found.stderr / difference) ** 2))
 
 
-def estimate(scores: Floats, weights: Floats, strata: Codes, clips: Codes) -> Estimate:
+def estimate(
+    scores: Floats, weights: Floats, strata: Codes, clips: Codes, bounds: tuple[float, float] = SCORES
+) -> Estimate:
     """Weighted score with its standard error by linearisation over clips.
 
     With C clips, `SE^2 = C/(C-1) * sum over clips of (sum over its rows of w (s - mean of the row's stratum))^2`:
@@ -74,12 +89,13 @@ def estimate(scores: Floats, weights: Floats, strata: Codes, clips: Codes) -> Es
         weights: Row weights, those of a stratum equal; they sum to 1.
         strata: For each row the number of the mean it belongs to, from 0.
         clips: For each row the number of its clip, from 0.
+        bounds: The least and the most that a row can score.
     """
     means = np.bincount(strata, scores) / np.maximum(np.bincount(strata), 1)
     sums = np.bincount(clips, weights * (scores - means[strata]))
     count = len(np.unique(clips))
     stderr = math.sqrt(count / (count - 1) * float(np.sum(sums**2))) if count > 1 else None
-    return Estimate(float(np.dot(weights, scores)), len(scores), count, stderr)
+    return Estimate(float(np.dot(weights, scores)), len(scores), count, stderr, bounds)
 
 
 def bootstrap(

@@ -12,6 +12,7 @@ from vidpipe.benchmarks.import_rows import Imported
 from vidpipe.benchmarks.importer import Importer
 from vidpipe.benchmarks.settings import Setting
 from vidpipe.benchmarks.source import Source
+from vidpipe.wording import counted
 
 
 class _Dumper(yaml.SafeDumper):
@@ -56,7 +57,7 @@ def write_benchmark(
     types = ", ".join(f"{name} {count}" for name, count in imported.question_types.items())
     counts = f" ({types})" if types else ""
     notes = [
-        f"{importer.name}{part}: {len(imported.rows)} of {imported.source_rows} rows{counts}.",
+        f"{importer.name}{part}: {len(imported.rows)} of {counted(imported.source_rows, 'row')}{counts}.",
         f"Source: {source.path.name}, sha256 {source.sha256}.",
         f"Prompt: {setting.source if setting.prompt else importer.prompt_source}.",
     ]

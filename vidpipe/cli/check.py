@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from vidpipe.cli import exit_codes
+from vidpipe.wording import counted
 
 MOST_LISTED = 100
 """Faults that are printed; all are in the JSON."""
@@ -23,7 +24,7 @@ def check(
     """List every fault of the recipe and the manifest with file and line (100 of them; with --json all).
 
     Exit codes: 0 nothing is wrong with the recipe and the file as a whole (faulty rows cost
-    themselves only); 2 the run would be refused.
+    themselves only); 2 the run would be refused, or could answer no row.
     """
     from vidpipe.cli.documents import CheckDocument, FaultDocument
     from vidpipe.cli.recipe_options import recipe_from, warn_of_budget
@@ -41,5 +42,8 @@ def check(
             typer.echo(f"{named.manifest_path}: {fault.kind}: {fault.message}")
         if (rest := len(checked.faults) - MOST_LISTED) > 0:
             typer.echo(f"... and {rest} more; --json lists all")
-        typer.echo(f"{checked.rows} rows, {len(checked.faults)} faults")
-    sys.exit(exit_codes.WRONG_INPUT if checked.refused else exit_codes.DONE)
+        typer.echo(
+            f"{counted(checked.rows, 'row')}, {counted(len(checked.faults), 'fault')}"
+            + (": no row can be answered" if checked.in_vain else "")
+        )
+    sys.exit(exit_codes.WRONG_INPUT if checked.refused or checked.in_vain else exit_codes.DONE)

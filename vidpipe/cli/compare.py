@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vidpipe.wording import counted
+
 if TYPE_CHECKING:
     from vidpipe.benchmarks.compare import Difference
     from vidpipe.benchmarks.predictions import Predictions
@@ -109,7 +111,8 @@ def _print(document: CompareDocument) -> None:
         interval = "[one clip]" if line.interval_95 is None else "[{:+.2f}, {:+.2f}]".format(*line.interval_95)
         typer.echo(
             f"{line.name:28} {line.score_a:6.2f} -> {line.score_b:6.2f}  {line.difference:+6.2f} {interval:18} "
-            f"{line.rows} rows, {line.clips} clips, {line.wins} better, {line.losses} worse{_mcnemar(line)}"
+            f"{counted(line.rows, 'row')}, {counted(line.clips, 'clip')}, {line.wins} better, "
+            f"{line.losses} worse{_mcnemar(line)}"
         )
     if document.paired_t_p is not None:
         typer.echo(f"paired t over rows p = {document.paired_t_p:.3g}")
@@ -118,7 +121,7 @@ def _print(document: CompareDocument) -> None:
     if document.strip_reasoning:
         typer.echo("tagged reasoning was taken out of both runs' replies first")
     if document.only_a or document.only_b:
-        typer.echo(f"left out: {document.only_a} rows that only A has, {document.only_b} that only B has")
+        typer.echo(f"left out: {counted(document.only_a, 'row')} that only A has, {document.only_b} that only B has")
     a, b = document.speed_a.model_dump(), document.speed_b.model_dump()
     stages_a, stages_b = a.pop("seconds"), b.pop("seconds")
     pairs = {f"{stage} s a row": (stages_a.get(stage), stages_b.get(stage)) for stage in stages_a}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from vidpipe.cli.progress_style import ProgressStyle
 from vidpipe.job.display import Display
 from vidpipe.record.row import OutputRow
+from vidpipe.wording import counted
 
 if TYPE_CHECKING:
     from vidpipe.job.progress import Progress
@@ -44,7 +45,7 @@ class PlainDisplay:
     def begin(self, rows: int, done: int) -> None:
         """See `Display.begin`."""
         self._recorded = done
-        self._print(f"{rows} rows, {done} done before" if done else f"{rows} rows")
+        self._print(counted(rows, "row") + (f", {done} done before" if done else ""))
 
     def state(self, text: str) -> None:
         """See `Display.state`."""
@@ -130,7 +131,7 @@ class JsonDisplay(PlainDisplay):
 
 def line_of(progress: Progress) -> str:
     """The counts in a line."""
-    parts = [f"{progress.recorded} of {progress.rows} rows"]
+    parts = [f"{progress.recorded} of {counted(progress.rows, 'row')}"]
     if progress.recorded_here != progress.recorded:
         parts.append(f"{progress.recorded_here} by this process")
     kinds = ", ".join(f"{failed.rows} {failed.kind}" for failed in progress.failures)

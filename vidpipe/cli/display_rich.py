@@ -10,6 +10,7 @@ from rich.text import Text
 
 from vidpipe.cli.display import WAITS_FOR, duration
 from vidpipe.record.row import OutputRow
+from vidpipe.wording import counted
 
 if TYPE_CHECKING:
     from vidpipe.job.gauges import Gauges
@@ -131,7 +132,8 @@ def _stages(progress: Progress, gauges: Gauges) -> list[tuple[str, float, str]]:
 
 def _queue(gauges: Gauges) -> str:
     return (
-        f"{gauges.clips_on_the_way} clips on the way, {gauges.rows_ready} rows ready, {gauges.rows_in_engine} in the "
+        f"{counted(gauges.clips_on_the_way, 'clip')} on the way, {counted(gauges.rows_ready, 'row')} "
+        f"ready, {gauges.rows_in_engine} in the "
         f"engine; media {_gib(gauges.media_bytes)} of {_gib(gauges.media_limit_bytes)}"
     )
 

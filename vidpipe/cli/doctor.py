@@ -12,7 +12,11 @@ from vidpipe.cli import exit_codes
 
 
 def doctor(
-    recipe: Annotated[Path | None, typer.Argument(metavar="[RECIPE]", help="Also look at its checkpoint.")] = None,
+    target: Annotated[
+        Path | None, typer.Argument(metavar="[RECIPE|FOLDER|FILE]", help="As for run: also look at its checkpoint.")
+    ] = None,
+    prompt: Annotated[str | None, typer.Option("-p", "--prompt", help="As for run.")] = None,
+    assignments: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="As for run.")] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder of runs to look at.")] = Path("runs"),
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")] = False,
 ) -> None:
@@ -21,12 +25,15 @@ def doctor(
     Exit codes: 0 nothing stands in a run's way (warnings may); 2 something does.
     """
     from vidpipe.cli.documents import DoctorDocument, FindingDocument
+    from vidpipe.cli.recipe_options import recipe_from
     from vidpipe.doctor.checkpoint import checkpoint
     from vidpipe.doctor.engine import engine
     from vidpipe.doctor.machine import machine
-    from vidpipe.recipe.load import load_recipe
+    from vidpipe.errors import RecipeError
 
-    loaded = None if recipe is None else load_recipe(recipe, [])
+    if target is None and (prompt is not None or assignments):
+        raise RecipeError("-p and --set say what to change of a recipe, and none is named. Type it first.")
+    loaded = None if target is None else recipe_from(target, prompt, assignments or [])
     named = loaded.recipe.engine if loaded is not None and "name" in loaded.recipe.engine.model_fields_set else None
     findings = [*machine(output), *engine(None if named is None or named.name == "fake" else named.name)]
     if loaded is not None:

@@ -50,7 +50,7 @@ class ScoreLine(Document):
     stderr: float | None
     """Standard error over clips; null with fewer than two."""
     interval_95: tuple[float, float] | None
-    """95 % interval, score +- 1.96 standard errors."""
+    """95 % interval: score +- 1.96 standard errors, ended at 0 and 100."""
     unparsed: int
     """Replies in which the profile found no answer: wrong."""
     format_failures: float
@@ -133,7 +133,7 @@ class DifferenceDocument(Document):
     stderr: float | None
     """Of the difference, over clips."""
     interval_95: tuple[float, float] | None
-    """Of the difference."""
+    """Of the difference, ended at -100 and 100."""
     rows: int
     """Rows in it."""
     clips: int

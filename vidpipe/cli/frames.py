@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from vidpipe.wording import counted
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -37,6 +39,8 @@ def frames(
     for assignment in assignments or []:
         if not assignment.startswith(tuple(f"{section}{mark}" for section in SECTIONS for mark in ".=")):
             raise RecipeError(f"--set {assignment}: here only {', '.join(SECTIONS)} change anything. Remove it.")
+    if file.is_dir() and frames_fps is None:
+        raise RecipeError(f"{file} is a folder. Of pictures that make a video, say how many a second: --frames-fps 2")
     raw = {"manifest": str(file), "model": {"path": model}}
     recipe = build_recipe(
         raw, assignments or [], text="", folder=Path.cwd(), name=file.stem, source="command line"
@@ -115,7 +119,7 @@ def _facts(document: FramesDocument) -> list[str]:
     (from_w, from_h), (to_w, to_h), tokens = document.source_wh, document.size_wh, document.vision_tokens
     size = f"{from_w}x{from_h}" + ("" if document.source_wh == document.size_wh else f" -> {to_w}x{to_h}")
     facts = [
-        f"{document.frames} of {document.file_frames} frames",
+        f"{document.frames} of {counted(document.file_frames, 'frame')}",
         f"size {size}",
         f"grid {'x'.join(map(str, document.grid_thw))} patches",
         f"{tokens.asked} vision tokens",
@@ -125,7 +129,7 @@ def _facts(document: FramesDocument) -> list[str]:
     asked = ", ".join(f"{key} {value}" for key, value in document.sampling.items() if value is not None)
     lines = [", ".join(facts), f"sampling: {asked}"]
     if document.frames_missing:
-        lines.append(f"{document.frames_missing} frames are missing in the file")
+        lines.append(f"{counted(document.frames_missing, 'frame is', 'frames are')} missing in the file")
     return lines + [f"note: {note}" for note in document.notes]
 
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from vidpipe.wording import counted
+
 SHOWN = 5
 
 
@@ -60,7 +62,9 @@ def import_benchmark(
         )
         typer.echo(document.model_dump_json())
         return
-    typer.echo(f"{len(imported.rows)} of {imported.source_rows} rows of {src} (sha256 {source.sha256[:12]}...)")
+    typer.echo(
+        f"{len(imported.rows)} of {counted(imported.source_rows, 'row')} of {src} (sha256 {source.sha256[:12]}...)"
+    )
     for name, count in imported.question_types.items():
         typer.echo(f"  {count:6} {name}")
     for what, missing in (("videos", imported.missing_videos), ("subtitle files", imported.missing_subtitles)):

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from vidpipe.wording import counted
+
 
 def merge(
     run_dirs: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", help="Run directories.")],
@@ -29,4 +31,4 @@ def merge(
         typer.echo(document.model_dump_json())
     else:
         state = f"partial, missing for example {', '.join(merged.missing)}" if merged.partial else "complete"
-        typer.echo(f"{merged.rows} of {merged.expected} rows in {merged.path} ({state})")
+        typer.echo(f"{merged.rows} of {counted(merged.expected, 'row')} in {merged.path} ({state})")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vidpipe.extras import install
+
 if TYPE_CHECKING:
     from vidpipe.cli.documents import FamilyDocument
 
@@ -22,11 +24,24 @@ def models(
     from vidpipe.cli.documents import ModelsDocument
     from vidpipe.models.registry import FAMILIES
 
+    _say_what_takes_long()
     families = [_family(name) for name in sorted(FAMILIES)]
     if as_json:
         typer.echo(ModelsDocument(families=families).model_dump_json())
         return
     _print_table(families)
+
+
+def _say_what_takes_long() -> None:
+    """vLLM's model classes can be asked only once they are imported, with all that they need."""
+    from vidpipe.engine import vllm_environment
+    from vidpipe.errors import EngineError
+
+    try:
+        version = " ".join(vllm_environment.installed())
+    except EngineError:
+        return
+    typer.echo(f"asking {version} what it can do: importing it takes 10 to 30 s", err=True)
 
 
 def _family(name: str) -> FamilyDocument:
@@ -45,9 +60,7 @@ def _family(name: str) -> FamilyDocument:
     abilities, notes = installed.abilities, list(installed.differences)
     if installed.engine_version is None:
         extra = "cpu" if abilities.engine == "vllm" else abilities.engine
-        notes.append(
-            f"{abilities.engine} is not installed here: as written, not checked (pip install 'vidpipe[{extra}]')"
-        )
+        notes.append(f"{abilities.engine} is not installed here: as written, not checked ({install(extra)})")
     if abilities.engine == "sglang":
         notes.append(
             "sglang: one video a row; no pruning, encoder graphs, codec or subtitles; prefill by flashinfer only "

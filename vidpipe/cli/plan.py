@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vidpipe.wording import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -89,8 +91,8 @@ def _document(found: Forecast) -> PlanDocument:
 
 def _print(found: Forecast) -> None:
     typer.echo(
-        f"{found.rows} rows on {found.clips} clips ({_hours(found.video_s)} of video), "
-        f"{len(found.rows_per_shard)} shards"
+        f"{counted(found.rows, 'row')} on {counted(found.clips, 'clip')} ({_hours(found.video_s)} of video), "
+        f"{counted(len(found.rows_per_shard), 'shard')}"
     )
     typer.echo(
         f"{found.frames} frames, {found.vision_tokens} vision tokens{_kept(found)} (each clip once; "
@@ -101,21 +103,26 @@ def _print(found: Forecast) -> None:
     _histogram("prompt tokens a row", (tokens for tokens in prompts if tokens is not None))
     if found.no_prompt_tokens:
         rows = sum(row.prompt_tokens is None for row in found.row_forecasts)
-        typer.echo(f"prompts of {rows} rows are not counted: {found.no_prompt_tokens}")
+        typer.echo(f"prompts of {counted(rows, 'row')} are not counted: {found.no_prompt_tokens}")
     if found.unknown_clips:
-        typer.echo(f"{found.unknown_clips} clips whose header does not say how many frames they have")
+        typer.echo(f"{counted(found.unknown_clips, 'clip')} whose header does not say how many frames they have")
     if found.bad_rows:
-        typer.echo(f"{found.bad_rows} rows cannot run for their own values; `vidpipe check` lists them")
+        typer.echo(f"{counted(found.bad_rows, 'row')} cannot run for wrong values; `vidpipe check` lists them")
     if found.over_long:
         tokens = {row.id: row.prompt_tokens or row.kept_tokens for row in found.row_forecasts}
         some = ", ".join(f"{row_id} ({tokens[row_id]})" for row_id in found.over_long[:MOST_NAMED])
-        typer.echo(f"{len(found.over_long)} rows are longer than the context of {found.context} tokens: {some}")
+        typer.echo(
+            f"{counted(len(found.over_long), 'row is', 'rows are')} longer than the context of "
+            f"{found.context} tokens: {some}"
+        )
     for kind, group in found.unreadable.items():
-        typer.echo(f"{group.clips} clips ({group.rows} rows) {kind}, for example: {group.example}")
+        typer.echo(
+            f"{counted(group.clips, 'clip')} ({counted(group.rows, 'row')}) {kind}, for example: {group.example}"
+        )
     typer.echo(_graphs(found))
     if found.decode is not None:
         typer.echo(
-            f"decoding: {found.decode.core_s:.1f} core-seconds, from {found.decode.clips} clips that were decoded here"
+            f"decoding: {found.decode.core_s:.1f} core-seconds, from {counted(found.decode.clips, 'clip')} decoded here"
         )
     if found.engine is not None:
         typer.echo(_engine(found))

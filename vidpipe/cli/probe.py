@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vidpipe.wording import counted
+
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
@@ -81,7 +83,7 @@ def _document(file: str, probed: Future[Probe], timeline: bool) -> ProbeDocument
 def _as_text(document: ProbeDocument) -> str:
     if document.error is not None:
         return f"{document.file}\n  {document.error.kind}: {document.error.message}"
-    assert document.display_wh is not None
+    assert document.display_wh is not None and document.frames is not None
     width, height = document.display_wh
     turned = f", turned {document.rotation_deg} degrees" if document.rotation_deg else ""
     mirrored = ", mirrored" if document.mirrored else ""
@@ -89,7 +91,8 @@ def _as_text(document: ProbeDocument) -> str:
     lines = [
         f"{document.file}",
         f"  {document.codec}, {width} x {height}{turned}{mirrored}, stream {document.stream_index}",
-        f"  {document.frames} frames in {document.duration_s:.3f} s, {rate}{document.average_fps:.3f} a second",
+        f"  {counted(document.frames, 'frame')} in {document.duration_s:.3f} s, "
+        f"{rate}{document.average_fps:.3f} a second",
         *(f"  {note}" for note in document.notes),
     ]
     if document.times_s is not None:

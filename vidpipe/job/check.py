@@ -35,6 +35,11 @@ class Checked:
     """In file order: of the file if it is refused, else of its rows."""
     refused: bool
 
+    @property
+    def in_vain(self) -> bool:
+        """Whether a run could answer no row: each has a fault, of which there is one a row."""
+        return not self.refused and 0 < self.rows == len(self.faults)
+
 
 def check_rows(named: Named) -> Checked:
     """Look at every row of the manifest as a run would.

@@ -28,6 +28,14 @@ class Arrival:
     """To be given back to the budget when the engine has finished the clip."""
 
 
+@dataclass(frozen=True)
+class Unreadable:
+    """A clip that cannot be read; its place is given back already."""
+
+    task: Task
+    error: MediaError
+
+
 class Decoded:
     """The feed's clips, one more than there are workers on the way; true while there are some.
 
@@ -73,6 +81,20 @@ class Decoded:
         if isinstance(result, MediaError):
             self._budget.leave(place)
         return Arrival(task, result, place)
+
+    def next_unreadable(self) -> Unreadable | None:
+        """A clip that cannot be read, if one has come through; the others stay."""
+        for future, (task, place) in self._on_the_way.items():
+            if future.done() and isinstance(error := future.exception(), MediaError):
+                del self._on_the_way[future]
+                self._budget.leave(place)
+                return Unreadable(task, error)
+        return None
+
+    @property
+    def has_readable(self) -> bool:
+        """Whether a clip has come through that an engine may answer."""
+        return any(future.done() and not isinstance(future.exception(), MediaError) for future in self._on_the_way)
 
     def wait(self, timeout_s: float) -> None:
         """Wait until a clip has come through, at most `timeout_s`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vidpipe.engine.argument_names import refuse_unknown_arguments
 from vidpipe.engine.vllm_plugin.pruned_qwen3_vl import ARCHITECTURES
 from vidpipe.errors import CapabilityError, RowError
 from vidpipe.job.encoder_possible import refuse_graphs, why_no_graphs
@@ -13,6 +14,7 @@ from vidpipe.models.family import Family
 from vidpipe.models.registry import FAMILIES, get_family
 from vidpipe.plan.clips import refuse_impossible_media
 from vidpipe.recipe.schema import Recipe
+from vidpipe.wording import counted
 
 NO_MODEL = "fake"
 """The engine that loads nothing, so that no model can be the wrong one for it."""
@@ -36,6 +38,8 @@ def refuse_impossible(recipe: Recipe, family: Family, architectures: Sequence[st
             f"engine.name: {family.name} runs in {' and '.join(able)}, not in {recipe.engine.name}. Families for "
             f"{recipe.engine.name}: {', '.join(others)}."
         )
+    if recipe.engine.name == "vllm":
+        refuse_unknown_arguments(recipe.engine.args)
     refuse_impossible_in_sglang(recipe, family.abilities.architecture)
     _refuse_pruning(recipe, family, architectures)
     refuse_graphs(recipe, why_no_graphs(recipe, architectures))
@@ -101,7 +105,8 @@ class ImpossibleRows:
             return
         able = [name for name in FAMILIES if (has := get_family(name).abilities).images or has.several_videos]
         raise CapabilityError(
-            f"manifest: none of the {self._count} rows can run. {self._example} Families with images or several videos "
+            f"manifest: none of {counted(self._count, 'row')} can run. {self._example} Families with "
+            "images or several videos "
             f"a row: {', '.join(able)}."
         )
 

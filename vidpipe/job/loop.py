@@ -21,6 +21,7 @@ from vidpipe.job.feed_report import FeedMeter
 from vidpipe.job.idle import IdleClock
 from vidpipe.job.kv_room import KvRoom
 from vidpipe.job.settings import ResolvedRow, Resolver
+from vidpipe.job.unanswerable import record_unreadable
 from vidpipe.job.watchdog import Watchdog
 from vidpipe.job.work import ClipInputs
 from vidpipe.plan.clips import PlannedRow
@@ -153,9 +154,7 @@ class Loop:
             return
         task, result = arrival.task, arrival.result
         if isinstance(result, MediaError):
-            for planned in task.clip.rows:
-                resolved = self._resolver.resolve(planned.settings)
-                self._settle(task, planned, outcome.unreadable(planned, resolved, result), resolved)
+            self._meter.rows += record_unreadable(self._feed, self._resolver, task, result)
             return
         self._meter.clip(result.seen, result.prepare_s, result.transfer_s)
         clip = _OpenClip(task, result, arrival.place, len(result.inputs))

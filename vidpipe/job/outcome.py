@@ -11,6 +11,7 @@ from vidpipe.job.settings import ResolvedRow
 from vidpipe.manifest.row import BadRow
 from vidpipe.plan.clips import PlannedRow
 from vidpipe.record.row import MediaRecord, OutputRow, ResolvedRecord, Seconds, Status, VisionTokens
+from vidpipe.wording import counted
 
 
 def answered(
@@ -38,7 +39,10 @@ def unreadable(planned: PlannedRow, resolved: ResolvedRow, error: MediaError) ->
 
 def poisoned(planned: PlannedRow, resolved: ResolvedRow, deaths: int) -> OutputRow:
     """The row of a request during which processes died, again and again."""
-    message = f"{deaths} processes died while this row ran; it is not tried again. Their engine logs say how."
+    message = (
+        f"{counted(deaths, 'process', 'processes')} died while this row ran; it is not tried "
+        "again. Their engine logs say how."
+    )
     return _row(planned, resolved, EngineError("poison_row", message), attempt=deaths)
 
 

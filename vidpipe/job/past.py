@@ -17,6 +17,7 @@ from vidpipe.manifest.scan import Manifest
 from vidpipe.plan.clips import Clip, make_plan
 from vidpipe.recipe.load import LoadedRecipe
 from vidpipe.recipe.schema import Recipe
+from vidpipe.wording import counted
 
 
 @dataclass(frozen=True)
@@ -50,5 +51,5 @@ def reopen(run: Mapping[str, Any], wanted: Collection[str], sha: Mapping[str, st
     plan = make_plan(same, named.recipe, named.family, named.checkpoint.processor(named.family))
     notes = []
     if lost := len(wanted) - len(same):
-        notes.append(f"{lost} rows are not in the manifest any more, or read differently there.")
+        notes.append(f"{counted(lost, 'row')} of the run cannot be found in the manifest any more, or changed there.")
     return Past(named, plan.clips, tuple(notes))

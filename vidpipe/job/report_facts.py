@@ -22,7 +22,11 @@ from vidpipe.record.run_dir import FEED_FILES, RunDir
 from vidpipe.record.shards import read_predictions
 from vidpipe.report.histogram import histogram
 from vidpipe.report.page import Compared, Distribution, Failures, Process, number
+from vidpipe.wording import counted
 
+LEAST_ROWS = 3
+"""In the first tenth of a run, for the seconds of all to be foretold from them: one or two say nothing of the others,
+and what an engine does once is most of what they took."""
 ENCODER_FILES = "encoder.*.json"
 LEAST_S = 0.05
 """Of a part of a process's time that is shown."""
@@ -95,6 +99,9 @@ def _times(run_dir: RunDir, results: Path) -> list[Compared]:
     early, true = read_early(run_dir), seconds_that_came_true(run_dir, results)
     if early is None or true is None:
         return []
+    if early.rows < LEAST_ROWS:
+        why = f"not compared: {counted(early.rows, 'row')}, the first tenth of the run, tell too little of the others"
+        return [Compared("seconds of decoding and of engines", "", "", why)]
     decode = f"core-seconds of decoding (foretold from the first {early.clips:,} clips)"
     engine = f"seconds of engines at work (foretold from {early.rows:,} rows)"
     wanted = ((decode, early.decode_core_s, true[0]), (engine, early.engine_s, true[1]))

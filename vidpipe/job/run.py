@@ -37,13 +37,15 @@ from vidpipe.job.settings import Resolver, comparable, differences, git_revision
 from vidpipe.job.sharding import stored_shards
 from vidpipe.job.summary import Summary, summarize
 from vidpipe.job.tolerance import FailureLimit
+from vidpipe.job.unanswerable import rows_in_vain
 from vidpipe.record.disk import has_links, server_now_s
 from vidpipe.record.lease import is_alive
 from vidpipe.record.merge import is_complete, merge
 from vidpipe.record.run_dir import RunDir, describe_environment
-from vidpipe.record.shards import Shards
+from vidpipe.record.shards import Shards, read_predictions
 from vidpipe.record.status import read_status, statuses_by_shard
 from vidpipe.redact import redact
+from vidpipe.wording import counted
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,12 @@ def run(
                 feed = partial(
                     ShardFeed, prospect, run_dir, shards, wanted, started, resolver, progress.row, limit_of_failures
                 )
-                answering = Answering(prospect, run_dir, decoders, budget, resolver, progress, limit_of_failures)
+                in_vain = rows_in_vain(read_predictions(run_dir), shards.rows, list(recorded.values()))
+                if in_vain:
+                    progress.warn(_said(in_vain))
+                answering = Answering(
+                    prospect, run_dir, decoders, budget, resolver, progress, limit_of_failures, in_vain=in_vain > 0
+                )
                 answered = answering.run(feed, engine, stored_graphs(run_dir, prospect))
     completed, report, encoder = answered
     status = read_status(path)
@@ -171,6 +178,14 @@ def _join(run_dir: RunDir, prospect: Prospect, engine: Engine) -> dict[str, Any]
 def _decisive(run: Mapping[str, Any]) -> dict[str, Any]:
     """What must be the same for rows to stand in one result."""
     return {**run["recipe"], "engine version": run["engine"]}
+
+
+def _said(in_vain: int) -> str:
+    return (
+        f"no row can be answered: {counted(in_vain, 'row')} to come, each with a fault in its files or "
+        "values. They are "
+        "recorded, and no engine is started"
+    )
 
 
 def _wanted(prospect: Prospect, shards: Shards, limit: int | None) -> set[int]:

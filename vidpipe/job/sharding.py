@@ -19,6 +19,7 @@ from vidpipe.plan.clips import Clip, Plan
 from vidpipe.plan.cost import share_out
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.shards import Shards, add_shards, read_shards, write_order
+from vidpipe.wording import counted
 
 MOST_AT_ONCE = 32
 """Clips that go to a child together to be looked at."""
@@ -42,14 +43,15 @@ def stored_shards(
         if changed:
             names = ", ".join(map(repr, changed[:5]))
             raise RecipeError(
-                f"{prospect.manifest_path}: {len(changed)} rows that {run_dir.path} was made of have changed or are "
-                f"gone ({names}).\nType --fresh to forget that run, or choose another run directory with -o."
+                f"{prospect.manifest_path}: {counted(len(changed), 'row')} that {run_dir.path} was made "
+                "of changed or went "
+                f"away ({names}).\nType --fresh to forget that run, or choose another run directory with -o."
             )
         if wanted <= shards.sha.keys():
             return shards
         new = [row for row in prospect.manifest.rows[:limit] if row.id not in shards.sha]
         plan = prospect.plan(new)
-        tell(f"planning {len(new)} rows: reading the headers of {len(plan.clips)} clips")
+        tell(f"planning {counted(len(new), 'row')}: reading the headers of {counted(len(plan.clips), 'clip')}")
         outlooks = look_at(plan.clips, decoders)
         store_graphs(run_dir, prospect, outlooks)
         groups = cut_rows(plan, outlooks)

@@ -17,18 +17,21 @@ VIDEO_SUFFIXES = frozenset(
     )
 )  # fmt: skip
 """Endings of the files that a folder manifest lists."""
+PICTURE_SUFFIXES = frozenset((".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm"))
+"""Endings of pictures in a folder that is a video."""
+PICTURES = (
+    " It holds pictures. Those of one folder make a video where their rate is known: write a manifest with a row such "
+    'as {"id": "a", "video": "FOLDER", "frames_fps": 2} (docs/manifest.md).'
+)
 
 
 def read_folder(folder: Path) -> Iterator[Record | Fault]:
     """One record (`id`, `video`) for each video file below `folder`; ids are relative paths."""
-    found = sorted(
-        Path(base, name).relative_to(folder)
-        for base, _, names in os.walk(folder)
-        for name in names
-        if Path(name).suffix.lower() in VIDEO_SUFFIXES
-    )
+    files = [Path(base, name) for base, _, names in os.walk(folder) for name in names]
+    found = sorted(path.relative_to(folder) for path in files if path.suffix.lower() in VIDEO_SUFFIXES)
     if not found:
-        yield Fault("not_found", f"the folder holds no video file ({', '.join(sorted(VIDEO_SUFFIXES))}).")
+        pictures = PICTURES if any(path.suffix.lower() in PICTURE_SUFFIXES for path in files) else ""
+        yield Fault("not_found", f"the folder holds no video file ({', '.join(sorted(VIDEO_SUFFIXES))}).{pictures}")
     for number, path in enumerate(found, start=1):
         yield Record(number, {"id": _id_of(path), "video": path_text(folder / path)})
 

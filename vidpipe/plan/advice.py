@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from vidpipe.wording import counted
+
 ROUND = 1024
 """Contexts are proposed in multiples of so many tokens."""
 MUCH = 1.25
@@ -35,10 +37,16 @@ def context_advice(
         fits = [tokens for tokens in prompts if tokens < context]
         least = _round_up(max(prompts) + answer_tokens)
         kept = f"; the others fit into {_round_up(max(fits) + answer_tokens)}" if fits else ""
-        return [f"{over} of {len(prompts)} rows are over {key} {context}; {least} takes all of them{kept}"]
+        return [
+            f"{over} of {counted(len(prompts), 'row')} {'is' if over == 1 else 'are'} over {key} "
+            f"{context}; {least} takes all of them{kept}"
+        ]
     cut = sum(tokens + answer_tokens > context for tokens in prompts)
     if cut:
-        return [f"{cut} rows leave less than max_tokens {answer_tokens} for the answer; {key} {enough} is enough"]
+        return [
+            f"{counted(cut, 'row leaves', 'rows leave')} less than max_tokens {answer_tokens} for the "
+            f"answer; {key} {enough} is enough"
+        ]
     if context > MUCH * enough:
         return [f"{key} {enough} is enough (now {context}): more rows run at once"]
     return []
@@ -51,7 +59,7 @@ def missing_advice(unreadable: Mapping[str, int], advice: Mapping[str, str]) -> 
         unreadable: Rows that it costs, by kind.
         advice: What to do about a kind.
     """
-    return [f"{rows} rows, {kind}: {advice[kind]}" for kind, rows in unreadable.items() if kind in advice]
+    return [f"{counted(rows, 'row')}, {kind}: {advice[kind]}" for kind, rows in unreadable.items() if kind in advice]
 
 
 def decode_advice(decode_core_s: float, engine_s: float | None, cores: int) -> list[str]:

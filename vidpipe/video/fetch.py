@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import fsspec
 
 from vidpipe.errors import MediaError
+from vidpipe.extras import install
 from vidpipe.video.source import local_path, scheme_of
 
 _PIECE_BYTES = 1 << 20
@@ -158,7 +159,7 @@ def _explained(name: str) -> Iterator[None]:
             raise MediaError("not_openable", f"{name}: cannot be fetched ({cause})") from None
         raise MediaError("not_found", f"{name}: the server has no such file") from None
     except ImportError as error:
-        raise MediaError("not_openable", f"{name}: {error}; `pip install 'vidpipe[remote]'`") from None
+        raise MediaError("not_openable", f"{name}: {error}; type: {install('remote')}") from None
     except MediaError:
         raise
     except Exception as error:  # every back end has its own exceptions

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vidpipe.errors import MediaError
+from vidpipe.manifest.folder import PICTURE_SUFFIXES
 from vidpipe.video.container import display_name
 from vidpipe.video.decode import Frames
-from vidpipe.video.pictures import SUFFIXES, picture_size, read_picture
+from vidpipe.video.pictures import picture_size, read_picture
 from vidpipe.video.window import window_of
 
 _LONGEST_NUMBER = 15
@@ -95,7 +96,11 @@ def pictures_in(folder: str) -> list[str]:
     """
     name = display_name(folder)
     try:
-        names = [p.name for p in Path(folder).iterdir() if p.suffix.lower() in SUFFIXES and not p.name.startswith(".")]
+        names = [
+            p.name
+            for p in Path(folder).iterdir()
+            if p.suffix.lower() in PICTURE_SUFFIXES and not p.name.startswith(".")
+        ]
     except FileNotFoundError:
         raise MediaError("not_found", f"{name}: no such folder; check `frames`, `video` and `media_root`") from None
     except NotADirectoryError:
@@ -105,7 +110,7 @@ def pictures_in(folder: str) -> list[str]:
     except OSError as error:
         raise MediaError("not_openable", f"{name}: {error.strerror}") from None
     if not names:
-        raise MediaError("not_media", f"{name}: the folder holds no picture ({', '.join(sorted(SUFFIXES))})")
+        raise MediaError("not_media", f"{name}: the folder holds no picture ({', '.join(sorted(PICTURE_SUFFIXES))})")
     return [str(Path(folder) / picture) for picture in sorted(names, key=natural_key)]
 
 

@@ -16,8 +16,6 @@ from vidpipe.video.container import PathLike, check_file, display_name
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 """What Pillow may open; it also knows formats that start programs."""
-SUFFIXES = frozenset((".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm"))
-"""Endings of pictures in a folder."""
 _SIDEWAYS = (5, 6, 7, 8)
 _ORIENTATION = 0x0112
 
