@@ -284,7 +284,7 @@ def test_without_sglang_the_line_to_type(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.undo()
     if sglang_environment.DISTRIBUTION in sys.modules or _is_installed():
         pytest.skip("SGLang is installed here")
-    with pytest.raises(EngineError, match=r"pip install 'vidpipe\[sglang\]'"):
+    with pytest.raises(EngineError, match=r"pip install -e '.*\[sglang\]'"):
         make_engine(Model(path="x"), EngineSection(name="sglang"), "x")
 
 

@@ -44,7 +44,7 @@ def test_rows_whose_texts_alone_are_too_long_are_named(make_run: Callable[..., P
         ("prompt_too_long", "q300", 3),
     ]
     counted = re.findall(r"have (\d+) tokens, and the context has 256", " ".join(fault.message for fault in faults))
-    assert counted == ["25000", "1500"], "the toy's tokenizer has a token a character"
+    assert counted == ["5003", "303"], "the toy's tokenizer has three tokens for what is around them"
 
 
 def test_files_that_are_not_there_are_named_without_opening_any(make_run: Callable[..., Path], tmp_path: Path) -> None:

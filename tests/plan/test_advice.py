@@ -42,13 +42,13 @@ def test_costs_follow_the_shapes_of_the_config() -> None:
     config: dict[str, Any] = json.loads((TINY_MODEL / "config.json").read_text())
     found = costs_of(config)
     assert found is not None
-    # Six layers of 256: query and output of 4 heads of 64, key and value of 2, three matrices of 768.
-    assert found.per_token == 2 * 6 * (2 * 256 * 64 * (4 + 2) + 3 * 256 * 768)
+    # Seven layers of 256: query and output of 4 heads of 64, key and value of 2, three matrices of 704.
+    assert found.per_token == 2 * 7 * (2 * 256 * 64 * (4 + 2) + 3 * 256 * 704)
     assert found.per_patch == 2 * 4 * (4 * 192**2 + 2 * 192 * 512)
-    assert found.prefill(100) == pytest.approx(100 * found.per_token + 4 * 6 * 256 * 100**2 / 2)
+    assert found.prefill(100) == pytest.approx(100 * found.per_token + 4 * 7 * 256 * 100**2 / 2)
     assert found.prefill(60) + found.prefill(40, 60) == pytest.approx(found.prefill(100)), "a shared start"
     assert found.encode(10, 5) == 10 * (found.per_patch + 5 * found.per_patch_pair)
-    experts = {**config["text_config"], "num_experts_per_tok": 8, "moe_intermediate_size": 96}
+    experts = {**config["text_config"], "num_experts_per_tok": 8, "moe_intermediate_size": 88}
     assert getattr(costs_of({**config, "text_config": experts}), "per_token", None) == found.per_token
     assert costs_of({"text_config": {}}) is None
 

@@ -7,6 +7,7 @@ from importlib import metadata
 
 from vidpipe.engine import torchvision_on_cpu
 from vidpipe.errors import CapabilityError, EngineError
+from vidpipe.extras import install
 from vidpipe.recipe.schema import EngineSection
 
 DISTRIBUTION = "sglang"
@@ -37,8 +38,8 @@ def installed() -> str:
     except metadata.PackageNotFoundError:
         raise EngineError(
             "engine_start",
-            "SGLang is not installed here. Type: pip install 'vidpipe[sglang]', in a virtual environment of its own "
-            "(vLLM pins another torch).",
+            f"SGLang is not installed here. Type: {install('sglang')}, in a virtual environment of its own (vLLM pins "
+            "another torch).",
         ) from None
 
 
