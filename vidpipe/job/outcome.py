@@ -40,8 +40,8 @@ def unreadable(planned: PlannedRow, resolved: ResolvedRow, error: MediaError) ->
 def poisoned(planned: PlannedRow, resolved: ResolvedRow, deaths: int) -> OutputRow:
     """The row of a request during which processes died, again and again."""
     message = (
-        f"{counted(deaths, 'process', 'processes')} died while this row ran; it is not tried "
-        "again. Their engine logs say how."
+        f"{counted(deaths, 'process', 'processes')} died while this row ran; it is not tried again. "
+        "Their engine logs say how."
     )
     return _row(planned, resolved, EngineError("poison_row", message), attempt=deaths)
 

@@ -182,9 +182,8 @@ def _decisive(run: Mapping[str, Any]) -> dict[str, Any]:
 
 def _said(in_vain: int) -> str:
     return (
-        f"no row can be answered: {counted(in_vain, 'row')} to come, each with a fault in its files or "
-        "values. They are "
-        "recorded, and no engine is started"
+        f"no row can be answered: {counted(in_vain, 'row')} to come, each with a fault in its files or values. "
+        "They are recorded, and no engine is started"
     )
 
 

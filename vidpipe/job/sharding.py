@@ -44,8 +44,7 @@ def stored_shards(
             names = ", ".join(map(repr, changed[:5]))
             raise RecipeError(
                 f"{prospect.manifest_path}: {counted(len(changed), 'row')} that {run_dir.path} was made "
-                "of changed or went "
-                f"away ({names}).\nType --fresh to forget that run, or choose another run directory with -o."
+                f"of changed or went away ({names}).\nType --fresh to forget that run, or choose another run directory with -o."
             )
         if wanted <= shards.sha.keys():
             return shards
