@@ -43,8 +43,9 @@ def stored_shards(
         if changed:
             names = ", ".join(map(repr, changed[:5]))
             raise RecipeError(
-                f"{prospect.manifest_path}: {counted(len(changed), 'row')} that {run_dir.path} was made "
-                f"of changed or went away ({names}).\nType --fresh to forget that run, or choose another run directory with -o."
+                f"{prospect.manifest_path}: {counted(len(changed), 'row')} that {run_dir.path} was made of "
+                f"changed or went away ({names}).\nType --fresh to forget that run, or choose another run directory "
+                "with -o."
             )
         if wanted <= shards.sha.keys():
             return shards
