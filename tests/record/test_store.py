@@ -1,88 +1,27 @@
 """Rows into a run directory and out of it again: schema, shards, leases, merge, status."""
 
-import errno
 import json
 import os
 import time
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-from unittest.mock import Mock
 
 import pyarrow.parquet as pq
 import pytest
 
+from tests.record.runs import COLUMNS, LEASE_S, claim, ids_of, make_run, row, writer_for
 from vidpipe.errors import RecipeError
 from vidpipe.record import entries
 from vidpipe.record import merge as merge_module
-from vidpipe.record.disk import has_links, read_mark, replace_json, server_now_s, set_mark
+from vidpipe.record.disk import read_mark, set_mark
 from vidpipe.record.entries import Entry
-from vidpipe.record.holder import is_gone, this_process
-from vidpipe.record.lease import (
-    DIED_S,
-    GIVEN_BACK_S,
-    Heart,
-    Lease,
-    heartbeat_age_s,
-    is_alive,
-    take,
-    was_given_back,
-)
+from vidpipe.record.holder import this_process
 from vidpipe.record.merge import is_complete, merge
-from vidpipe.record.row import FramesRecord, MediaRecord, OutputRow, ReplyRecord, ResolvedRecord, VisionTokens
+from vidpipe.record.row import ReplyRecord
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.schema import KIND_KEY, output_schema, to_json
-from vidpipe.record.shard_writer import RESOLVED_KEY, ShardWriter
+from vidpipe.record.shard_writer import RESOLVED_KEY
 from vidpipe.record.shards import add_shards, read_shards, write_order
 from vidpipe.record.status import read_status
-
-COLUMNS: dict[str, Any] = {"id": "text", "video": "text", "answer": "json", "frames": "json", "text": "text"}
-LEASE_S = 60.0
-
-
-def row(row_id: str, **values: object) -> OutputRow:
-    fields = {
-        "id": row_id,
-        "clip_id": "a.mp4",
-        "status": "ok",
-        "text": f"text {row_id}",
-        "media": MediaRecord("ok"),
-        "frames": FramesRecord(2, [0, 5], [0.0, 0.5], [64, 48], "abc"),
-        "vision_tokens": VisionTokens(128, 128),
-        "resolved": ResolvedRecord("s1", "m", "fake 1", "0"),
-        "manifest": {"id": row_id, "video": "a.mp4", "answer": row_id},
-    }
-    return OutputRow(**{**fields, **values})  # type: ignore[arg-type]
-
-
-def make_run(path: Path, shards: Sequence[Sequence[str]], columns: dict[str, Any] | None = None) -> RunDir:
-    run_dir = RunDir(path)
-    run_dir.create()
-    manifest = {"rows": sum(map(len, shards)), "columns": columns or COLUMNS}
-    run_dir.write_run(
-        {"manifest": manifest, "recipe": {}, "lease_s": LEASE_S, "started": "2026-01-01T00:00:00+00:00"}, ""
-    )
-    if shards:
-        hashed = [[(row_id, "sha") for row_id in shard] for shard in shards]
-        add_shards(run_dir, hashed, [9] * len(shards), read_shards(run_dir))
-    write_order(run_dir, [row_id for shard in shards for row_id in shard])
-    return run_dir
-
-
-def claim(run_dir: RunDir, shard: int) -> Lease | None:
-    latest = run_dir.latest_attempts().get(shard, 0)
-    return take(run_dir, shard, latest, server_now_s(run_dir.claims), LEASE_S)
-
-
-def writer_for(run_dir: RunDir, shard: int = 0, columns: dict[str, Any] | None = None) -> ShardWriter:
-    lease = claim(run_dir, shard)
-    assert lease is not None
-    return ShardWriter(lease, read_shards(run_dir).ids[shard], columns or COLUMNS, {}, sync_s=5)
-
-
-def ids_of(path: Path) -> list[str]:
-    return pq.read_table(path)["id"].to_pylist()
 
 
 def test_one_row_there_and_back(tmp_path: Path) -> None:
@@ -290,171 +229,6 @@ def test_rows_at_which_processes_die_are_counted(tmp_path: Path) -> None:
     asked_to_stop.note_started("r1")
     asked_to_stop.give_back(died=False)
     assert writer_for(run_dir).deaths == {"r1": 2}
-
-
-def test_a_lease_is_one_process_s(tmp_path: Path) -> None:
-    run_dir = make_run(tmp_path / "run", [["r0"]])
-    lease = claim(run_dir, 0)
-    assert lease is not None and claim(run_dir, 0) is None
-    heart = Heart(lease_s=0.1)
-    heart.keep(lease)
-    before = run_dir.claim_file(0, 1).stat().st_mtime_ns
-    time.sleep(0.2)
-    heart.stop()
-    assert run_dir.claim_file(0, 1).stat().st_mtime_ns > before
-    lease.give_back(died=True)
-    assert run_dir.claim_file(0, 1).stat().st_mtime == DIED_S
-    again = claim(run_dir, 0)
-    assert again is not None and again.attempt == 2
-
-
-@pytest.mark.parametrize("age_s", [-LEASE_S, 0.5 - LEASE_S, 0.0, LEASE_S - 0.5, LEASE_S])
-def test_a_heartbeat_counts_for_the_length_of_a_lease(tmp_path: Path, age_s: float) -> None:
-    run_dir = make_run(tmp_path / "run", [["r0"]])
-    claim_file = run_dir.claim_file(0, 1)
-    assert set_mark(claim_file, {**this_process(), "host": "elsewhere"})
-    os.utime(claim_file, (1000.0, 1000.0))
-    now_s = 1000.0 + age_s
-    assert heartbeat_age_s(run_dir, 0, 1, now_s) == age_s
-    assert is_alive(run_dir, 0, 1, now_s, LEASE_S) is (abs(age_s) < LEASE_S)
-    assert (take(run_dir, 0, 1, now_s, LEASE_S) is None) is (abs(age_s) < LEASE_S)
-
-
-def test_a_lease_that_was_let_go_is_free_at_once(tmp_path: Path) -> None:
-    run_dir = make_run(tmp_path / "run", [["r0"]])
-    lease = claim(run_dir, 0)
-    assert lease is not None and is_alive(run_dir, 0, 1, time.time(), LEASE_S)
-    assert not was_given_back(run_dir, 0, 1)
-    for died, stamp_s in ((True, DIED_S), (False, GIVEN_BACK_S)):
-        lease.give_back(died=died)
-        assert was_given_back(run_dir, 0, 1) is not died
-        assert heartbeat_age_s(run_dir, 0, 1, stamp_s) == float("inf"), "whatever the clock says"
-    os.utime(run_dir.claim_file(0, 1), (5.0, 5.0))
-    Lease(run_dir, 0, 1, lost=True).give_back(died=False)
-    assert not was_given_back(run_dir, 0, 1), "it is no longer its own to give"
-
-
-def test_a_lease_of_a_run_begun_afresh_is_lost(tmp_path: Path) -> None:
-    run_dir = make_run(tmp_path / "run", [["r0"]])
-    lease = claim(run_dir, 0)
-    assert lease is not None
-    lease.beat()
-    assert not lease.lost
-    run_dir.claim_file(0, 1).unlink()
-    lease.give_back(died=True)
-    lease.beat()
-    assert lease.lost and was_given_back(run_dir, 0, 1)
-    assert heartbeat_age_s(run_dir, 0, 1, 0.0) == float("inf")
-
-
-def test_a_heart_beats_for_the_leases_that_it_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_dir = make_run(tmp_path / "run", [["r0"], ["r1"]])
-    leases = [claim(run_dir, shard) for shard in (0, 1)]
-    beats: list[int] = []
-
-    def beat(lease: Lease) -> None:
-        beats.append(lease.shard)
-        raise OSError("the file server is away")
-
-    monkeypatch.setattr(Lease, "beat", beat)
-    heart = Heart(lease_s=0.05)
-    for lease in leases:
-        assert lease is not None
-        heart.keep(lease)
-    assert leases[0] is not None
-    heart.drop(leases[0])
-    heart.drop(leases[0])
-    before, deadline_s = Counter(beats), time.monotonic() + 10
-    while beats.count(1) < before[1] + 3 and time.monotonic() < deadline_s:
-        time.sleep(0.005)
-    heart.stop()
-    after = Counter(beats)
-    assert after[1] - before[1] >= 3 and after[0] - before[0] <= 1, "one round may have been under way"
-    time.sleep(0.02)
-    assert Counter(beats) == after
-
-
-def test_a_dead_process_of_this_host_is_seen_at_once() -> None:
-    alive = this_process()
-    assert not is_gone(alive)
-    assert is_gone({**alive, "began": "1"}), "its number belongs to another process now"
-    assert is_gone({**alive, "pid": 2**22 + 1})
-    assert not is_gone({**alive, "pid": 2**22 + 1, "host": "elsewhere"})
-    assert not is_gone({**alive, "pid": 2**22 + 1, "namespace": "pid:[1]"})
-
-
-def test_marks_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert set_mark(tmp_path / "a", {"n": 1}) and not set_mark(tmp_path / "a", {"n": 2})
-    assert read_mark(tmp_path / "a") == {"n": 1} and read_mark(tmp_path / "none") is None
-
-    def no_links(*paths: object) -> None:
-        raise PermissionError(1, "this file system has no links")
-
-    assert has_links(tmp_path)
-    monkeypatch.setattr(os, "link", no_links)
-    assert not has_links(tmp_path)
-    assert set_mark(tmp_path / "b", {"n": 1}) and not set_mark(tmp_path / "b", {"n": 2})
-    assert read_mark(tmp_path / "b") == {"n": 1}
-    (tmp_path / "half").write_text('{"n"')
-    assert read_mark(tmp_path / "half") is None
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "half"]
-
-
-def test_nothing_gets_its_name_before_it_is_on_the_disk(tmp_path: Path, disk_calls: list[str]) -> None:
-    set_mark(tmp_path / "a", {})
-    replace_json(tmp_path / "a", {})
-    assert disk_calls == ["file", "link", "folder", "file", "replace", "folder"]
-    disk_calls.clear()
-    set_mark(tmp_path / "b", {}, durable=False)
-    replace_json(tmp_path / "b", {}, durable=False)
-    assert disk_calls == ["link", "replace"]
-    disk_calls.clear()
-    write_order(RunDir(tmp_path), ["r0"])
-    assert disk_calls == ["file", "replace", "folder"]
-    run_dir = make_run(tmp_path / "run", [["r0"]])
-    disk_calls.clear()
-    writer = writer_for(run_dir)
-    writer.append(row("r0"), {})
-    assert disk_calls == ["link"], "a claim that a lost host forgets is free, and nobody waits for the disk"
-    disk_calls.clear()
-    writer.give_back(died=False)
-    assert disk_calls == ["file", "folder"]
-    writer = writer_for(run_dir)
-    disk_calls.clear()
-    writer.publish()
-    assert disk_calls == ["file", "replace", "folder", "file", "link", "folder"], "the part, then its mark"
-
-
-def test_a_mark_without_links_is_on_the_disk_too(
-    tmp_path: Path, disk_calls: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.ENOTSUP, "no links")))
-    assert set_mark(tmp_path / "a", {})
-    assert disk_calls == ["file", "file", "folder"]
-    (tmp_path / "plain").touch(0o644)
-    assert (tmp_path / "a").stat().st_mode == (tmp_path / "plain").stat().st_mode, "others may read it"
-    (tmp_path / "plain").unlink()
-    monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.ENOSPC, "full")))
-    for call in (lambda: set_mark(tmp_path / "b", {}), lambda: has_links(tmp_path)):
-        with pytest.raises(OSError, match="full"):
-            call()
-    assert [path.name for path in tmp_path.iterdir()] == ["a"]
-    monkeypatch.setattr(Path, "open", Mock(side_effect=OSError(errno.ENOSPC, "full")))
-    with pytest.raises(OSError, match="full"):
-        set_mark(tmp_path / "b", {})
-
-
-def test_a_lost_answer_to_a_link_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = os.link
-
-    def answer_lost(source: object, target: object) -> None:
-        original(source, target)  # type: ignore[arg-type]
-        raise FileExistsError
-
-    monkeypatch.setattr(os, "link", answer_lost)
-    assert set_mark(tmp_path / "a", {"n": 1})
-    monkeypatch.setattr(os, "link", original)
-    assert not set_mark(tmp_path / "a", {"n": 2})
 
 
 def test_a_column_that_the_manifest_gained_is_null_in_old_parts(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.record.test_store import make_run, row, writer_for
+from tests.record.runs import make_run, row, writer_for
 from vidpipe.record import tally
 from vidpipe.record.failures import Failed
 from vidpipe.record.journal import HEADER_BYTES, Journal, read_journal
