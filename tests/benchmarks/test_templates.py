@@ -43,4 +43,4 @@ def test_a_recipe_has_one_wording_and_that_exists(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"id": "a", "video": "a.mp4", "question_type": "x", "options": ["A. b"]}\n')
     settings = ("--set", f"model.path={TINY_MODEL}", "--set", "template=vsi.official")
     result = vidpipe("check", tmp_path / "rows.jsonl", *settings)
-    assert result.returncode == 0 and "'question' is undefined" in result.stdout
+    assert result.returncode == 2 and "'question' is undefined" in result.stdout

@@ -110,5 +110,5 @@ def test_they_stand_in_the_results_and_in_the_summary(make_run: Callable[..., Pa
         {"flags": ["repetition"], "parse": "not_json"},
         {"flags": [], "parse": "ok"},
     ]
-    assert "1 replies with reply.parse not_json, for example row r1" in result.stdout
-    assert "1 replies with reply.flags repetition, for example row r1" in result.stdout
+    assert "1 reply with reply.parse not_json, for example row r1" in result.stdout
+    assert "1 reply with reply.flags repetition, for example row r1" in result.stdout

@@ -119,7 +119,7 @@ def test_a_family_without_images_refuses_their_rows_only(make_run: Make, tmp_pat
     assert "moss_vl takes no images" in found["still"]["error"]
     prospect = look_ahead(load_recipe(make_run(rows, model=model), []))
     assert prospect.most_media() == {"video": 1, "image": 0}
-    with pytest.raises(CapabilityError, match=r"none of the 2 rows.*moss_vl takes one video.*qwen3_vl"):
+    with pytest.raises(CapabilityError, match=r"none of 2 rows.*moss_vl takes one video.*qwen3_vl"):
         go(make_run([rows[2], {**rows[2], "id": "more"}], model=model), fresh=True)
 
 

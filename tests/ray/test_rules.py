@@ -24,7 +24,7 @@ Make = Callable[..., Path]
 
 def test_without_the_extra_the_line_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vidpipe.cluster.ray_connect.find_spec", lambda name: None)
-    with pytest.raises(CapabilityError, match=r"pip install 'vidpipe\[ray\]'"):
+    with pytest.raises(CapabilityError, match=r"pip install -e '.*\[ray\]'"):
         address_of("ray")
 
 

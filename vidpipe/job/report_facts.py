@@ -100,8 +100,8 @@ def _times(run_dir: RunDir, results: Path) -> list[Compared]:
     if early is None or true is None:
         return []
     if early.rows < LEAST_ROWS:
-        why = f"not compared: {counted(early.rows, 'row')}, the first tenth of the run, tell too little of the others"
-        return [Compared("seconds of decoding and of engines", "", "", why)]
+        why = f"{counted(early.rows, 'row')}, the first tenth of the run, tell too little of the others"
+        return [Compared(f"seconds of decoding and of engines are not compared: {why}", "", "", "")]
     decode = f"core-seconds of decoding (foretold from the first {early.clips:,} clips)"
     engine = f"seconds of engines at work (foretold from {early.rows:,} rows)"
     wanted = ((decode, early.decode_core_s, true[0]), (engine, early.engine_s, true[1]))
