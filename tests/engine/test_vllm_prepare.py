@@ -191,6 +191,28 @@ def test_text_between_frames_takes_no_embedding(
     assert isinstance(refused, RowError)
 
 
+def test_frames_reach_the_processor_without_a_copy(
+    engine: VllmEngine, clips: tuple[Clip, ...], reader: ClipReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    decoded, renderer = reader.read(clips[0]), engine.preparer._renderer()
+    given: list[Any] = []
+    original = renderer._renderer.render_cmpl
+
+    def render(prompts: list[dict[str, Any]]) -> Any:
+        given.extend(video for prompt in prompts for video in prompt["multi_modal_data"]["video"])
+        return original(prompts)
+
+    monkeypatch.setattr(renderer._renderer, "render_cmpl", render)
+    prepare(RECIPE, engine.preparer, clips[0], decoded)
+    (video,) = decoded.media
+    assert given and isinstance(video, Video)
+    for pixels, _ in given:
+        assert isinstance(pixels, torch.Tensor) and pixels.shape[1] == 3
+        assert pixels.data_ptr() == video.pixels.ctypes.data
+
+
 def test_media_travel_to_the_core_once(
     engine: VllmEngine, clips: tuple[Clip, ...], reader: ClipReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:

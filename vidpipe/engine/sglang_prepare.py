@@ -14,6 +14,7 @@ from typing import Any
 
 from vidpipe.engine import sglang_environment
 from vidpipe.engine.between import places_behind, with_texts
+from vidpipe.engine.channels_first import channels_first
 from vidpipe.engine.interface import CodecVideo, EngineInput, Image, Medium, Prepared, Request, Video
 from vidpipe.engine.prompt import PromptBuilder
 from vidpipe.engine.sglang_moss_vl import PROCESSOR as MOSS_VL
@@ -149,7 +150,7 @@ class Renderer:
             else:
                 made = self._processor(
                     text=[medium.slot_word],
-                    videos=[medium.pixels],
+                    videos=[channels_first(medium.pixels)],
                     videos_kwargs={
                         **medium.processor_kwargs,
                         "video_metadata": [{key: medium.metadata[key] for key in _KNOWN}],

@@ -18,6 +18,7 @@ from typing import Any
 
 from vidpipe.engine import vllm_codec, vllm_environment
 from vidpipe.engine.between import places_behind, with_texts
+from vidpipe.engine.channels_first import ARCHITECTURES, channels_first
 from vidpipe.engine.ernie45_vl_frames import ARCHITECTURE, hand_over_frames_alone
 from vidpipe.engine.interface import Canvases, CodecVideo, EngineInput, Medium, Prepared, Request, Video
 from vidpipe.engine.prompt import PromptBuilder
@@ -89,6 +90,7 @@ class Renderer:
         self._prompts = PromptBuilder(tokenizer, template)
         self._token_id: Callable[[str], int] = tokenizer.convert_tokens_to_ids
         self._context: int = config.max_model_len
+        self._channels_first = not ARCHITECTURES.isdisjoint(config.hf_config.architectures or ())
         self._pruned = bool(config.multimodal_config and config.multimodal_config.is_multimodal_pruning_enabled())
         vision = getattr(config.hf_config, "vision_config", None)
         self._merge: int = getattr(vision, "spatial_merge_size", 1)
@@ -126,7 +128,9 @@ class Renderer:
         if request.media:
             groups = by_modality(request.media)
             names = by_modality(request.media, identities)
-            prompt["multi_modal_data"] = {modality: list(map(_item, items)) for modality, items in groups.items()}
+            prompt["multi_modal_data"] = {
+                modality: [_item(item, self._channels_first) for item in items] for modality, items in groups.items()
+            }
             prompt["mm_processor_kwargs"] = _processor_kwargs(groups)
             # Without names of ours, items are counted in each process, and two clips would be taken for one.
             prompt["multi_modal_uuids"] = names
@@ -240,9 +244,10 @@ def by_modality(media: Sequence[Medium], values: Sequence[Any] | None = None) ->
     return groups
 
 
-def _item(medium: Medium) -> Any:
+def _item(medium: Medium, first: bool) -> Any:
+    """A medium as vLLM takes it; a video's frames with their channels `first` or last."""
     if isinstance(medium, Video):
-        return medium.pixels, dict(medium.metadata)
+        return channels_first(medium.pixels) if first else medium.pixels, dict(medium.metadata)
     if isinstance(medium, CodecVideo):
         return vllm_codec.item(medium)
     from PIL import Image
