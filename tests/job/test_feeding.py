@@ -15,7 +15,7 @@ from tests.job.test_run import Watcher, rows_of
 from vidpipe.engine.fake import FakeEngine, FakePreparer
 from vidpipe.engine.interface import EngineInput, Prepared, Request
 from vidpipe.errors import CapabilityError
-from vidpipe.job import decoders
+from vidpipe.job import answer, decoders
 from vidpipe.job.budget import ByteBudget
 from vidpipe.job.prepare import ClipReader, PreparedClip
 from vidpipe.job.prospect import look_ahead
@@ -188,6 +188,26 @@ def test_suspects_of_one_clip_are_decoded_together_and_run_apart(make_run: Make)
     assert result.feed is not None and result.feed.engine_starts == 2
     decoded = (result.results.parent.parent / "decoded.txt").read_text().splitlines()
     assert len(decoded) == 2, "once for the first engine, once for the three rows that were in it"
+
+
+def test_the_last_words_of_a_run_give_the_terminal_back(
+    make_run: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watchdog ends a process without further ado, so what it says must end the display."""
+    told: list[Callable[[str], None]] = []
+
+    class Noting(Watchdog):
+        def __init__(self, limit_s: float, log: Path, last_words: Callable[[str], None]) -> None:
+            super().__init__(limit_s, log, last_words)
+            told.append(last_words)
+
+    monkeypatch.setattr(answer, "Watchdog", Noting)
+    watcher = Watcher()
+    run(look_ahead(load_recipe(make_run(), [])), tmp_path / "run", watcher)
+    ended = watcher.ended
+    (last_words,) = told
+    last_words("hung")
+    assert watcher.ended == ended + 1 and watcher.states[-1] == "hung"
 
 
 def test_a_slow_disk_is_not_taken_for_a_hung_engine(tmp_path: Path) -> None:

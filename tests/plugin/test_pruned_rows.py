@@ -48,11 +48,12 @@ def mask_of(rows: Any, sizes: Sequence[Size], method: str, rate: float) -> list[
     from vidpipe.engine.vllm_plugin.video_layout import Grid
 
     grids = [Grid(t, h * w) for t, h, w in sizes]
-    kept = kept_tokens(rows, grids, method, rate)
+    counts = kept_counts(grids, method, rate)
+    kept = kept_tokens(rows, grids, counts, method, rate)
     mask = torch.zeros(len(rows), dtype=torch.bool)
     mask[kept] = True
     found = list(mask.split([grid.tokens for grid in grids]))
-    assert [int(one.sum()) for one in found] == kept_counts(grids, method, rate)
+    assert [int(one.sum()) for one in found] == counts
     return found
 
 

@@ -132,9 +132,8 @@ def _stages(progress: Progress, gauges: Gauges) -> list[tuple[str, float, str]]:
 
 def _queue(gauges: Gauges) -> str:
     return (
-        f"{counted(gauges.clips_on_the_way, 'clip')} on the way, {counted(gauges.rows_ready, 'row')} "
-        f"ready, {gauges.rows_in_engine} in the "
-        f"engine; media {_gib(gauges.media_bytes)} of {_gib(gauges.media_limit_bytes)}"
+        f"{counted(gauges.clips_on_the_way, 'clip')} on the way, {counted(gauges.rows_ready, 'row')} ready, "
+        f"{gauges.rows_in_engine} in the engine; media {_gib(gauges.media_bytes)} of {_gib(gauges.media_limit_bytes)}"
     )
 
 

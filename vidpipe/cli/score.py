@@ -199,8 +199,7 @@ def _print(table: TableDocument, missing: int | None) -> None:
     if table.cut_reasoning:
         typer.echo(
             f"{counted(table.cut_reasoning, 'reply ends', 'replies end')} inside their reasoning: raise "
-            "generation.max_tokens, then score with "
-            "--strip-reasoning"
+            "generation.max_tokens, then score with --strip-reasoning"
         )
     if table.missing_types:
         typer.echo(f"no rows of: {', '.join(table.missing_types)}")

@@ -56,8 +56,8 @@ def prepare(checkpoint: str) -> None:
         torchvision_on_cpu.install()
         torchvision_on_cpu.reach_children()
     else:
-        # A forked core ends with "CUDA error: initialization error" if anything in this process has spoken to the GPU's
-        # driver. vLLM looks only whether torch has; its own command line spawns, too.
+        # On an H200 the demo's core, forked, ended with "CUDA error: initialization error"; spawned, it started. vLLM
+        # spawns by itself only where torch has initialised CUDA before.
         values["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
     for name, value in values.items():
         os.environ.setdefault(name, value)

@@ -127,7 +127,7 @@ class Answering:
             self._progress.state(f"running {engine.version}")
             depth = self._recipe.feed.queue_depth or 2 * engine.batch_rows
             limit_s, log = self._recipe.retry.engine_timeout_s, self._run_dir.engine_log
-            with Watchdog(limit_s, log, self._progress.warn) as watchdog:
+            with Watchdog(limit_s, log, self._progress.last_words) as watchdog:
                 loop = Loop(engine, feed, decoded, self._budget, self._resolver, depth, idle, watchdog, self._meter)
                 self._progress.engine(partial(look_at, loop))
                 completed = loop.run(stop)

@@ -105,9 +105,8 @@ class ImpossibleRows:
             return
         able = [name for name in FAMILIES if (has := get_family(name).abilities).images or has.several_videos]
         raise CapabilityError(
-            f"manifest: none of {counted(self._count, 'row')} can run. {self._example} Families with "
-            "images or several videos "
-            f"a row: {', '.join(able)}."
+            f"manifest: none of {counted(self._count, 'row')} can run. {self._example} Families with images or "
+            f"several videos a row: {', '.join(able)}."
         )
 
 

@@ -40,7 +40,8 @@ def pruned_rows(
         chosen = [layouts[number] for number in batch]
         grids = [layout.grid for layout in chosen]
         rows = torch.cat([encoded[number] for number in batch])
-        kept, counts = kept_tokens(rows, grids, method, rate), kept_counts(grids, method, rate)
+        counts = kept_counts(grids, method, rate)
+        kept = kept_tokens(rows, grids, counts, method, rate)
         counters.unpruned_tokens += len(rows)
         counters.kept_tokens += len(kept)
         found += assembled(rows.index_select(0, kept), kept, counts, chosen, embed)

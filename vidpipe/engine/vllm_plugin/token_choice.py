@@ -27,19 +27,19 @@ def kept_counts(grids: Sequence[Grid], method: str, rate: float) -> list[int]:
     return [min(COUNTS[method](grid.tokens_per_pair, grid.pairs, rate), grid.tokens) for grid in grids]
 
 
-def kept_tokens(rows: Any, grids: Sequence[Grid], method: str, rate: float) -> Any:
+def kept_tokens(rows: Any, grids: Sequence[Grid], counts: Sequence[int], method: str, rate: float) -> Any:
     """Places in `rows` of the tokens that stay, int64: video by video, the most wanted first.
 
     Args:
         rows: Embeddings [tokens of all videos, channels], in order of time, then row, then column.
         grids: Of the videos, in order.
+        counts: How many tokens of each stay.
         method: `evs` or `vidcom2`.
         rate: Share to drop.
     """
     ends = np.cumsum([grid.tokens for grid in grids])
     starts = ends - [grid.tokens for grid in grids]
-    kept = kept_counts(grids, method, rate)
-    first_of_each = np.concatenate([start + np.arange(count) for start, count in zip(starts, kept, strict=True)])
+    first_of_each = np.concatenate([start + np.arange(count) for start, count in zip(starts, counts, strict=True)])
     video = np.repeat(np.arange(len(grids)), ends - starts)
     if method == "evs":
         steps = np.repeat([grid.tokens_per_pair for grid in grids], ends - starts)
