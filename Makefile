@@ -15,6 +15,8 @@ $(VENV)/.installed-cpu: pyproject.toml
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed-cpu
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[cpu,dev]'
+# Without its pins on numpy and opencv, which vLLM's contradict; one test runs the real program.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps codec-video-prep==0.2.5
 	touch $@
 
 demo: $(VENV)/.installed-cpu

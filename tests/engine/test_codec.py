@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +41,7 @@ FAMILY = get_family("llava_onevision2")
 VIDEOS = ROOT / "tests" / "hard_inputs" / "video"
 DEMO = ROOT / "data" / "demo"
 QUESTIONS = ("What is shown?", "When?")
-REAL = shutil.which("cv-preinfer")
+REAL = shutil.which("cv-preinfer", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 
 
 @pytest.fixture(scope="module", autouse=True)
