@@ -7,6 +7,8 @@ the hub's. The tower has what vLLM's `LlavaOnevision2VisionTower` loads: heads o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.checkpoints.common import (
@@ -23,29 +25,54 @@ CODE = Path(__file__).parent / "llava_onevision2_code"
 END, PAD = "<|im_end|>", "<|endoftext|>"
 CONTROL = (PAD, "<|im_start|>", END, "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>")
 PATCH, MERGE = 14, 2
-WIDTH, INNER, LAYERS = 64, 128, 2
+IMAGE_MEAN, IMAGE_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+TEMPLATE = chatml_template("<|vision_start|><|video_pad|><|vision_end|>", "<|vision_start|><|image_pad|><|vision_end|>")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large a checkpoint's two halves are."""
+
+    width: int = 64
+    inner: int = 128
+    layers: int = 2
+    heads: int = 4
+    key_value_heads: int = 2
+    head: int = 32
+    vision_width: int = 64
+    vision_inner: int = 128
+    vision_layers: int = 2
+    vision_heads: int = 2
+    rope_theta: float = 1e6
+    max_pixels: int = 1605632
 
 
 def make(folder: Path) -> None:
     """Write the checkpoint into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
+    ids = write_tokenizer(folder, CONTROL, end=END, pad=PAD, template=TEMPLATE)
+    write_configs(folder, ids, Sizes())
+    write_weights(folder, shapes(Sizes(), ids["size"]))
+
+
+def write_configs(folder: Path, ids: Mapping[str, int], sizes: Sizes) -> None:
+    """Configuration files and stand-in code.
+
+    Args:
+        folder: The checkpoint.
+        ids: Id of each control word, and the number of tokens under `size`.
+        sizes: Of the model.
+    """
     copy_code(CODE, folder)
-    template = chatml_template(
-        "<|vision_start|><|video_pad|><|vision_end|>", "<|vision_start|><|image_pad|><|vision_end|>"
-    )
-    ids = write_tokenizer(folder, CONTROL, end=END, pad=PAD, template=template)
-    _write_configs(folder, ids)
-    write_weights(folder, _shapes(ids["size"]))
-
-
-def _write_configs(folder: Path, ids: dict[str, int]) -> None:
     text = {
-        "model_type": "qwen3", "vocab_size": ids["size"], "hidden_size": WIDTH, "intermediate_size": INNER,
-        "num_hidden_layers": LAYERS, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32,
-        "max_position_embeddings": 32768, "rope_theta": 1e6, "tie_word_embeddings": False, "eos_token_id": ids[END],
+        "model_type": "qwen3", "vocab_size": ids["size"], "hidden_size": sizes.width, "num_hidden_layers": sizes.layers,
+        "intermediate_size": sizes.inner, "num_attention_heads": sizes.heads, "head_dim": sizes.head,
+        "num_key_value_heads": sizes.key_value_heads, "max_position_embeddings": 32768, "rope_theta": sizes.rope_theta,
+        "tie_word_embeddings": False, "eos_token_id": ids[END],
     }  # fmt: skip
     vision = {
-        "hidden_size": WIDTH, "intermediate_size": INNER, "num_hidden_layers": LAYERS, "num_attention_heads": 2,
+        "hidden_size": sizes.vision_width, "intermediate_size": sizes.vision_inner,
+        "num_hidden_layers": sizes.vision_layers, "num_attention_heads": sizes.vision_heads,
         "patch_size": PATCH, "spatial_merge_size": MERGE, "temporal_patch_size": 1, "frame_windows_size": 4,
     }  # fmt: skip
     write_json(folder, "config.json", {
@@ -63,39 +90,40 @@ def _write_configs(folder: Path, ids: dict[str, int]) -> None:
         "image_processor_type": "Qwen2VLImageProcessor", "processor_class": "LlavaOnevision2Processor",
         "auto_map": {"AutoProcessor": "processing_llava_onevision2.LlavaOnevision2Processor"},
         "patch_size": PATCH, "temporal_patch_size": 1, "merge_size": MERGE,
-        "size": {"shortest_edge": 3136, "longest_edge": 1605632},
-        "image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711],
+        "size": {"shortest_edge": 3136, "longest_edge": sizes.max_pixels},
+        "image_mean": IMAGE_MEAN, "image_std": IMAGE_STD,
         "codec": {"target_canvas": 4, "group_size": 8, "images_per_group": 2, "max_pixels": 50176},
     })  # fmt: skip
     video = {"video_processor_type": "LlavaOnevision2VideoProcessor", "patch_size": PATCH, "merge_size": MERGE}
     write_json(folder, "video_preprocessor_config.json", video)
 
 
-def _shapes(vocabulary: int) -> dict[str, tuple[int, ...]]:
-    shapes = qwen3_shapes(
+def shapes(sizes: Sizes, vocabulary: int) -> dict[str, tuple[int, ...]]:
+    """Shape of each parameter by its name in the checkpoint."""
+    found = qwen3_shapes(
         "model.language_model.",
-        vocabulary=vocabulary, width=WIDTH, inner=INNER, layers=LAYERS, heads=4, key_value_heads=2, head=32,
+        vocabulary=vocabulary, width=sizes.width, inner=sizes.inner, layers=sizes.layers, heads=sizes.heads,
+        key_value_heads=sizes.key_value_heads, head=sizes.head,
     )  # fmt: skip
-    shapes["lm_head.weight"] = (vocabulary, WIDTH)
-    tower: dict[str, tuple[int, ...]] = {"embeddings.patch_embedding.weight": (WIDTH, 3, PATCH, PATCH)}
-    norms, linears = ["layernorm_pre", "merger.ln_q"], {
-        "merger.mlp.0": (MERGE**2 * WIDTH, MERGE**2 * WIDTH),
-        "merger.mlp.2": (WIDTH, MERGE**2 * WIDTH),
-    }  # fmt: skip
-    for layer in range(LAYERS):
+    found["lm_head.weight"] = (vocabulary, sizes.width)
+    width, inner, merged = sizes.vision_width, sizes.vision_inner, MERGE**2 * sizes.vision_width
+    tower: dict[str, tuple[int, ...]] = {"embeddings.patch_embedding.weight": (width, 3, PATCH, PATCH)}
+    norms = ["layernorm_pre", "merger.ln_q"]
+    linears = {"merger.mlp.0": (merged, merged), "merger.mlp.2": (sizes.width, merged)}
+    for layer in range(sizes.vision_layers):
         at = f"encoder.layers.{layer}."
         norms += [f"{at}layer_norm1", f"{at}layer_norm2"]
         linears |= {
-            f"{at}self_attn.qkv": (3 * WIDTH, WIDTH),
-            f"{at}self_attn.proj": (WIDTH, WIDTH),
-            f"{at}mlp.fc1": (INNER, WIDTH),
-            f"{at}mlp.fc2": (WIDTH, INNER),
+            f"{at}self_attn.qkv": (3 * width, width),
+            f"{at}self_attn.proj": (width, width),
+            f"{at}mlp.fc1": (inner, width),
+            f"{at}mlp.fc2": (width, inner),
         }
     for name in norms:
-        tower |= {f"{name}.weight": (WIDTH,), f"{name}.bias": (WIDTH,)}
+        tower |= {f"{name}.weight": (width,), f"{name}.bias": (width,)}
     for name, shape in linears.items():
         tower |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
-    return shapes | {f"model.visual.{name}": shape for name, shape in tower.items()}
+    return found | {f"model.visual.{name}": shape for name, shape in tower.items()}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Clips of the test world as files, with a manifest of questions: `python -m tests.world.clips -o FOLDER --help`.
+"""Clips of the test world as files, with manifests of questions: `python -m tests.world.clips -o FOLDER --help`.
 
-The answers are what a model can know from the frames that vidpipe samples at the row's rate.
+A manifest for each family that has a model of the world: the answers are what it can know from the frames that vidpipe
+samples for it at the row's rate.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import argparse
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import torch
 from tests.world.pictures import paint, strokes
 from tests.world.questions import RULES, Question, ask
 from tests.world.scene import SAMPLING_RATES, SIZES_WH, Scene, World, draw_scene
-from tests.world.view import View, look, view_at
+from tests.world.view import EYES, QWEN3_VL, Eye, View, look
 
 FPS = 2.0
 """Rate at which the demo is sampled; vidpipe's and Qwen3-VL's default."""
@@ -38,7 +39,7 @@ def write_clip(path: Path, scene: Scene, crf: int, seed: int) -> None:
         stream.options = {"crf": str(crf), "preset": "slow"}
         for first in range(0, scene.frames, ATONCE):
             times_s = [index / scene.fps for index in range(first, min(first + ATONCE, scene.frames))]
-            what = strokes([view_at(scene, times_s)], ATONCE)
+            what = strokes([View(scene, tuple(times_s), ())], ATONCE)
             for pixels in paint(what, scene.width, scene.height)[0, : len(times_s)]:
                 frame = av.VideoFrame.from_ndarray(pixels.permute(1, 2, 0).byte().numpy(), format="rgb24")
                 container.mux(stream.encode(frame))
@@ -70,21 +71,40 @@ def questions(view: View, count: int, asked: Counter[str], rng: random.Random) -
     return list(found.values())
 
 
-def make(folder: Path, clips: int, rows: int, rates: tuple[float, ...], seed: int, crf: int) -> None:
-    """Write clips and `rows.jsonl`."""
-    folder.mkdir(parents=True, exist_ok=True)
+def rows_file(eye: Eye) -> str:
+    """Name of a family's manifest."""
+    return "rows.jsonl" if eye is QWEN3_VL else f"rows_{eye.family.name}.jsonl"
+
+
+def write_rows(folder: Path, shown: Sequence[Scene], eye: Eye, rows: int, own_rates: bool, seed: int) -> None:
+    """A family's manifest: up to `rows` questions on each scene's clip."""
     rng, asked = random.Random(f"questions {seed}"), Counter[str]()
     lines: list[dict[str, Any]] = []
-    for number, scene in enumerate(scenes(clips, rates, 16, seed)):
-        name = f"clip_{number:02}.mp4"
-        write_clip(folder / name, scene, crf, seed * 1000 + number)
-        own = {} if rates == (FPS,) else {"sampling.fps": scene.sampling_fps, "sampling.min_frames": 2}
-        for place, question in enumerate(questions(look(scene), rows, asked, rng), 1):
-            about = {"question": question.text, "answer": question.answer, "question_type": question.kind, **own}
-            lines.append({"id": f"{number:02}-{place}", "video": name, **about})
-    (folder / "rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for number, scene in enumerate(shown):
+        own = {f"sampling.{key}": value for key, value in {"fps": scene.sampling_fps, **eye.asked}.items()}
+        for place, question in enumerate(questions(look(scene, eye), rows, asked, rng), 1):
+            about = {"question": question.text, "answer": question.answer, "question_type": question.kind}
+            named = {"id": f"{number:02}-{place}", "video": clip_name(number)}
+            lines.append({**named, **about, **(own if own_rates else {})})
+    (folder / rows_file(eye)).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    print(f"{len(lines)} rows in {folder / rows_file(eye)}: {dict(asked)}")
+
+
+def clip_name(number: int) -> str:
+    """File of a clip."""
+    return f"clip_{number:02}.mp4"
+
+
+def make(folder: Path, clips: int, rows: int, rates: tuple[float, ...], seed: int, crf: int) -> None:
+    """Write clips and manifests."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = list(scenes(clips, rates, 16, seed))
+    for number, scene in enumerate(shown):
+        write_clip(folder / clip_name(number), scene, crf, seed * 1000 + number)
     size = sum(path.stat().st_size for path in folder.glob("*.mp4"))
-    print(f"{len(lines)} rows, {clips} clips of {size / 1e6:.2f} MB in {folder}: {dict(asked)}")
+    print(f"{clips} clips of {size / 1e6:.2f} MB in {folder}")
+    for eye in EYES.values():
+        write_rows(folder, shown, eye, rows, rates != (FPS,), seed)
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ ARMS = {
 
 def main() -> None:
     given = options(__doc__)
-    lines = read_rows(given.rows)
+    lines = read_rows(given.rows, given.model)
     answered = {}
     for arm, pruning in ARMS.items():
         with engine(given.model, pruning) as running:

@@ -10,7 +10,7 @@ RATES = (0.25, 0.5, 0.75, 0.9)
 
 def main() -> None:
     given = options(__doc__)
-    lines = read_rows(given.rows)
+    lines = read_rows(given.rows, given.model)
 
     def right(pruning: Pruning | None) -> str:
         with engine(given.model, pruning) as running:

@@ -1,7 +1,7 @@
 """Questions about what a view shows, each with the one right answer.
 
 A kind is a rule: it looks at the view and gives the words of a question and its answer, or nothing where the view
-leaves room for doubt (something that changes inside a pair, two places too much alike).
+leaves room for doubt (something that changes inside a step, two places too much alike).
 """
 
 from __future__ import annotations
@@ -102,36 +102,36 @@ def _way(view: View, thing: Thing) -> float:
 
 
 def _first(view: View) -> dict[str, int]:
-    return {thing.name: view.pairs_with(thing)[0] for thing in view.seen}
+    return {thing.name: view.steps_with(thing)[0] for thing in view.seen}
 
 
 def order(view: View, rng: random.Random) -> Found | None:
     """Which of two things is seen first."""
     first = _first(view)
-    pairs = [(a, b) for a, b in permutations(first, 2) if first[a] != first[b]]
-    if not pairs:
+    apart = [(a, b) for a, b in permutations(first, 2) if first[a] != first[b]]
+    if not apart:
         return None
-    one, other = rng.choice(pairs)
+    one, other = rng.choice(apart)
     early, late = sorted((one, other), key=first.__getitem__)
     return Found({"thing": one, "other": other}, early, [late])
 
 
 def time(view: View, rng: random.Random) -> Found | None:
-    """Time text of the first pair with a thing that was not there from the start."""
-    thing = _one([thing for thing in view.seen if view.pairs_with(thing)[0] > 0], rng)
-    return thing and Found({"thing": thing.name}, view.told[view.pairs_with(thing)[0]])
+    """Time text of the first step with a thing that was not there from the start."""
+    thing = _one([thing for thing in view.seen if view.steps_with(thing)[0] > 0], rng)
+    return thing and Found({"thing": thing.name}, view.told[view.steps_with(thing)[0]])
 
 
 def last_time(view: View, rng: random.Random) -> Found | None:
-    """Time text of the last pair with a thing that is gone at the end."""
-    thing = _one([thing for thing in view.seen if view.pairs_with(thing)[-1] < len(view.told) - 1], rng)
-    return thing and Found({"thing": thing.name}, view.told[view.pairs_with(thing)[-1]])
+    """Time text of the last step with a thing that is gone at the end."""
+    thing = _one([thing for thing in view.seen if view.steps_with(thing)[-1] < len(view.told) - 1], rng)
+    return thing and Found({"thing": thing.name}, view.told[view.steps_with(thing)[-1]])
 
 
 def what_at(view: View, rng: random.Random) -> Found | None:
-    """The only thing that is first seen in a given later pair."""
+    """The only thing that is first seen in a given later step."""
     first = _first(view)
-    alone = [name for name, pair in first.items() if pair > 0 and list(first.values()).count(pair) == 1]
+    alone = [name for name, step in first.items() if step > 0 and list(first.values()).count(step) == 1]
     if not alone:
         return None
     name = rng.choice(alone)
@@ -152,17 +152,17 @@ def exists(view: View, rng: random.Random) -> Found:
 
 
 def present_at(view: View, rng: random.Random) -> Found | None:
-    """Whether a thing that comes or goes is there in a pair, in both of its frames or in none."""
-    things = [thing for thing in view.seen if len(view.pairs_with(thing)) < len(view.told)]
+    """Whether a thing that comes or goes is there in a step, in all of its frames or in none."""
+    things = [thing for thing in view.seen if len(view.steps_with(thing)) < len(view.told)]
     thing = _one(things, rng)
     if thing is None:
         return None
-    some = set(view.pairs_with(thing))
-    whole = [pair for pair in some if view.whole_in(pair, thing)]
-    none = [pair for pair in range(len(view.told)) if pair not in some]
-    pairs = whole if whole and rng.random() < 0.5 else none
-    pair = rng.choice(pairs)
-    return Found({"thing": thing.name, "time": view.told[pair]}, "yes" if pairs is whole else "no")
+    some = set(view.steps_with(thing))
+    whole = [step for step in some if view.whole_in(step, thing)]
+    none = [step for step in range(len(view.told)) if step not in some]
+    steps = whole if whole and rng.random() < 0.5 else none
+    step = rng.choice(steps)
+    return Found({"thing": thing.name, "time": view.told[step]}, "yes" if steps is whole else "no")
 
 
 def size(view: View, rng: random.Random) -> Found | None:
@@ -177,8 +177,8 @@ def size(view: View, rng: random.Random) -> Found | None:
 
 
 def event_time(view: View, rng: random.Random) -> Found | None:
-    """Time text of the first pair with the border lit."""
-    return Found({}, view.told[view.lit_pairs[0]]) if view.lit_pairs else None
+    """Time text of the first step with the border lit."""
+    return Found({}, view.told[view.lit_steps[0]]) if view.lit_steps else None
 
 
 RULES: Mapping[str, Rule] = {

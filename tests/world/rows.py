@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import ROOT, TINY_MODEL
+from tests.world.clips import FPS, rows_file
+from tests.world.view import EYES, Eye
 from vidpipe.engine.interface import Demands, EngineInput, Reply, Video
 from vidpipe.engine.vllm_engine import VllmEngine
 from vidpipe.job.prepare import ClipReader
+from vidpipe.job.preview import family_and_processor
 from vidpipe.job.work import prepare
 from vidpipe.manifest.row import Medium, Row
-from vidpipe.models.registry import get_family
 from vidpipe.plan.clips import make_plan
 from vidpipe.recipe.schema import EngineSection, Pruning, Recipe
 
@@ -29,9 +31,14 @@ Fault = Callable[[Video], Video]
 def options(description: str | None) -> argparse.Namespace:
     """The command line of a script that judges a model on a world: `rows` and `model`."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--rows", type=Path, default=ROOT / "data" / "demo", help="folder of clips with rows.jsonl")
+    parser.add_argument("--rows", type=Path, default=ROOT / "data" / "demo", help="folder of clips with manifests")
     parser.add_argument("--model", type=Path, default=TINY_MODEL)
     return parser.parse_args()
+
+
+def eye_of(checkpoint: Path) -> Eye:
+    """How the family of a checkpoint looks at the world."""
+    return EYES[family_and_processor(str(checkpoint), None, ROOT)[0].name]
 
 
 @dataclass(frozen=True)
@@ -54,16 +61,16 @@ def recipe(checkpoint: Path) -> Recipe:
     return Recipe.model_validate(
         {
             "manifest": "rows.jsonl",
-            "model": {"path": str(checkpoint)},
-            "sampling": {"fps": 2, "min_frames": 2},
+            "model": {"path": str(checkpoint), "trust_remote_code": True},
+            "sampling": {"fps": FPS, **eye_of(checkpoint).asked},
             "generation": {"max_tokens": 16},
         }
     )
 
 
-def read_rows(folder: Path) -> list[dict[str, Any]]:
-    """Lines of `rows.jsonl`."""
-    return [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()]
+def read_rows(folder: Path, checkpoint: Path) -> list[dict[str, Any]]:
+    """Lines of the manifest that asks a checkpoint's family."""
+    return [json.loads(line) for line in (folder / rows_file(eye_of(checkpoint))).read_text().splitlines()]
 
 
 def row(index: int, line: Mapping[str, Any]) -> Row:
@@ -91,8 +98,7 @@ def answers(
 ) -> list[Answered]:
     """What the engine says to each line, in their order; `fault` changes what it is shown of each clip."""
     settings = recipe(checkpoint)
-    family = get_family("qwen3_vl")
-    processor = json.loads((checkpoint / "video_preprocessor_config.json").read_text())
+    family, processor = family_and_processor(str(checkpoint), None, ROOT)
     reader = ClipReader(settings, family, processor, folder, allow_outside_root=True)
     rows = [row(index, line) for index, line in enumerate(lines)]
     for clip in make_plan(rows, settings, family, processor).clips:

@@ -18,7 +18,7 @@ GROUPS = {
 
 def main() -> None:
     given = options(__doc__)
-    lines = read_rows(given.rows)
+    lines = read_rows(given.rows, given.model)
     print(f"| fault ({len(lines)} rows) | {' | '.join(GROUPS)} |\n|---|{'---|' * len(GROUPS)}")
     with engine(given.model) as running:
         for name, fault in {"none": None, **FAULTS}.items():

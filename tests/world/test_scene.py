@@ -80,7 +80,7 @@ def test_a_lone_thing_is_in_the_very_frames_of_which_the_answers_speak(seed: int
     clip = paint(strokes([view], 2 * len(view.told)), scene.width, scene.height)[0]
     lit = [bool(pair.amax() > 100) for pair in clip.split(2)]
     thing = scene.things[0]
-    assert lit == [pair in view.pairs_with(thing) for pair in range(len(view.told))]
+    assert lit == [pair in view.steps_with(thing) for pair in range(len(view.told))]
     for kind, expected in (("time", lit.index(True)), ("last_time", len(lit) - 1 - lit[::-1].index(True))) * any(lit):
         question = ask(view, kind, rng, plain=True)
         assert question is None or question.answer == view.told[expected]

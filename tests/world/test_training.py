@@ -14,16 +14,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.checkpoints.llava_onevision2 import Sizes
 from tests.world.pictures import paint, strokes
 from tests.world.questions import RULES
 from tests.world.scene import COLOURS, SHAPES, VELOCITY, World, draw_scene
-from tests.world.training import network, store, train
-from tests.world.training.batch import PIXELS, Batch, Shape, make_batch
+from tests.world.training import llava_onevision2, qwen3_vl, store, train
+from tests.world.training.batch import Batch, Shape, make_batch
+from tests.world.training.families import SEEN, TAUGHT
 from tests.world.training.feed import Given, tensors
 from tests.world.training.labels import IGNORED, RADII, Heads, labels
-from tests.world.training.network import Network, config, new_model, patches
 from tests.world.training.optimise import Optimiser, orthogonal
 from tests.world.training.pruned import kept, same_pruning
+from tests.world.training.qwen3_vl import Qwen3VLNetwork, config, patches
 from tests.world.training.train import Trainer
 from tests.world.training.vocabulary import Vocabulary
 from tests.world.view import look
@@ -41,7 +43,7 @@ def words() -> Vocabulary:
 @pytest.fixture(scope="module")
 def model(words: Vocabulary) -> Any:
     torch.manual_seed(3)
-    return new_model(words).eval()
+    return qwen3_vl.new_model(words).eval()
 
 
 def batch_of(words: Vocabulary, width: int, height: int, pairs: tuple[int, int], clips: int = 2) -> Batch:
@@ -53,9 +55,9 @@ def test_a_packed_batch_gives_the_logits_of_single_prompts(
     words: Vocabulary, model: Any, width: int, height: int, pairs: tuple[int, int]
 ) -> None:
     batch = batch_of(words, width, height, pairs)
-    pixels = patches(paint(strokes(batch.views, 2 * pairs[1]), width, height))
+    pixels = patches(paint(strokes(batch.views, 2 * pairs[1]), width, height), *batch.shape.grid)
     with torch.no_grad():
-        found = Network(model, torch.float32, compiled=False)(pixels, tensors(batch), None)
+        found = Qwen3VLNetwork(model, torch.float32, compiled=False)(pixels, tensors(batch), None)
         expected = torch.cat([_single_logits(model, batch, pixels, owner) for owner in range(len(batch.kinds))])
     assert len(batch.kinds) > 6
     assert torch.allclose(found, expected, atol=2e-4), (found - expected).abs().max()
@@ -68,7 +70,7 @@ def _single_logits(model: Any, batch: Batch, pixels: torch.Tensor, question: int
     row = int(places[0]) // size
     number = batch.part[row, places[0] % size]
     mine = np.flatnonzero((batch.part[row] == 0) | (batch.part[row] == number))
-    pairs = int(batch.pairs[row])
+    pairs = int(batch.steps[row])
     grid = torch.tensor([[pairs, batch.shape.height // 16, batch.shape.width // 16]])
     logits = model(
         input_ids=torch.from_numpy(batch.ids[row, mine].astype(np.int64))[None],
@@ -105,11 +107,11 @@ def test_every_kind_is_asked_and_no_answer_is_cut(words: Vocabulary) -> None:
 
 def test_a_training_goes_on_from_its_folder(tmp_path: Path) -> None:
     model, again = (torch.nn.Sequential(torch.nn.Linear(24, 16), torch.nn.Linear(16, 16, bias=False)) for _ in range(2))
-    heads, others = Heads(1, 0, 8), Heads(1, 0, 8)
+    heads, others = (Heads(1, 0, 8, SEEN) for _ in range(2))
     first, second = (Optimiser(one.named_parameters(), 0.1, 0.1) for one in (model, again))
     model(torch.ones(1, 24)).sum().backward()
     first.step(1.0)
-    store.save([tmp_path], model, heads, first, 12.5, 7)
+    store.save([tmp_path], model, heads, first, 12.5, 7, "qwen3_vl")
     store.load(tmp_path, again, others, second)
     assert store.progress(tmp_path) == (12.5, 7)
     assert torch.equal(again[0].weight, model[0].weight.bfloat16().float())
@@ -128,50 +130,67 @@ def test_updates_are_orthogonal(count: int, rows: int, columns: int, seed: int) 
     assert values.max() < 1.3 and values[had > 0.15 * had[:, :1]].min() > 0.5
 
 
+@pytest.mark.parametrize("family", TAUGHT)
 @settings(max_examples=25)
-@given(st.integers(0, 10**9))
-def test_labels_say_what_is_under_each_token(seed: int) -> None:
+@given(seed=st.integers(0, 10**9))
+def test_labels_say_what_is_under_each_token(family: str, seed: int) -> None:
+    taught = TAUGHT[family]
+    each = taught.eye.frames_a_step
     scene = draw_scene(World(False, pairs=(1, 4)), random.Random(seed))
     scene = replace(
         scene, border_s=None, backdrop=replace(scene.backdrop, rgb=(0,) * 3, slope=(0,) * 2, wave=(0,) * 3, noise=0)
     )
-    view = look(scene)
-    pairs = len(view.told)
-    what = strokes([view], 2 * (pairs + 1))
-    found = labels(what, scene.width, scene.height, torch.tensor([pairs]))[:, 0].unflatten(1, (pairs + 1, -1))
-    assert (found[:, pairs] == IGNORED).all()
+    view = look(scene, taught.eye)
+    steps = len(view.told)
+    what = strokes([view], each * (steps + 1))
+    grid = Shape(scene.width, scene.height, (1, 4), 1, taught.eye).grid
+    found = labels(what, scene.width, scene.height, grid, torch.tensor([steps]), taught.qualities, each)
+    found = found[:, 0].unflatten(1, (steps + 1, -1))
+    assert (found[:, steps] == IGNORED).all()
     lit = (paint(what, scene.width, scene.height)[0].amax(1) > 110).float()
-    cells = torch.nn.functional.avg_pool2d(lit, PIXELS).unflatten(0, (-1, 2)).mean(1).flatten(1)
-    for pair, cell in ((pair, cell) for pair in range(pairs) for cell in range(cells.shape[1])):
-        colour, shape, size, motion, news = found[:, pair, cell].tolist()
-        share = cells[pair, cell].item()
-        assert share < 0.08 if colour == IGNORED else share > 0.005 if colour else share < 0.06
-        if colour > 0:
-            name = f"{list(COLOURS)[colour - 1]} {SHAPES[shape - 1]}"
+    cell_wh = scene.width / grid[1], scene.height / grid[0]
+    shares = torch.nn.functional.adaptive_avg_pool2d(lit, grid).unflatten(0, (-1, each)).mean(1).flatten(1)
+    for step, cell in ((step, cell) for step in range(steps) for cell in range(shares.shape[1])):
+        said = dict(zip(taught.qualities, found[:, step, cell].tolist(), strict=True))
+        share = shares[step, cell].item()
+        assert share < 0.1 if said["colour"] == IGNORED else share > 0.005 if said["colour"] else share < 0.07
+        if said["colour"] > 0:
+            name = f"{list(COLOURS)[said['colour'] - 1]} {SHAPES[said['shape'] - 1]}"
             (thing,) = (thing for thing in scene.things if thing.name == name)
-            assert list(VELOCITY)[motion - 1] == thing.direction
-            assert size - 1 == sum(thing.radius > edge for edge in RADII)
-            assert news == (1 if view.pairs_with(thing)[0] == pair else 2)
-            x, y = (cell % (scene.width // PIXELS) + 0.5) * PIXELS, (cell // (scene.width // PIXELS) + 0.5) * PIXELS
-            places = [thing.place(time_s) for time_s in view.times_s[2 * pair : 2 * pair + 2] if thing.there(time_s)]
-            assert any(max(abs(x - at_x), abs(y - at_y)) < PIXELS / 2 + thing.radius for at_x, at_y in places)
+            new = view.steps_with(thing)[0] == step
+            unknown = new and "motion" in taught.later
+            assert said["motion"] == (IGNORED if unknown else list(VELOCITY).index(thing.direction) + 1)
+            assert said["size"] - 1 == sum(thing.radius > edge for edge in RADII)
+            assert said["news"] == (1 if new else 2)
+            row, column = divmod(cell, grid[1])
+            assert said.get("row", row + 1) == row + 1 and said.get("column", column + 1) == column + 1
+            x, y = (column + 0.5) * cell_wh[0], (row + 0.5) * cell_wh[1]
+            times_s = view.times_s[each * step : each * (step + 1)]
+            places = [thing.place(time_s) for time_s in times_s if thing.there(time_s)]
+            assert any(
+                abs(x - at_x) < cell_wh[0] / 2 + thing.radius and abs(y - at_y) < cell_wh[1] / 2 + thing.radius
+                for at_x, at_y in places
+            )
 
 
+@pytest.mark.parametrize("family", TAUGHT)
 def test_a_few_clips_are_learnt_by_heart_and_heads_are_not_exported(
-    words: Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    family: str, words: Vocabulary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(network, "config", _little)
+    monkeypatch.setattr(qwen3_vl, "config", _little)
+    monkeypatch.setattr(llava_onevision2, "SIZES", Sizes(64, 160, 4, 2, 1, 64, 64, 128, 2, 2))
     monkeypatch.setattr("tests.world.training.batch.ROOM", 80)
-    shape = Shape(96, 96, (2, 2), 6)
+    taught = TAUGHT[family]
+    shape = Shape(96, 96, (2, 2), 6, taught.eye)
     batch = make_batch(shape, False, 2, words, random.Random(1), plain=True)
     fixed = Given(
         tensors(batch), strokes(batch.views, 4), 96, 96, torch.zeros(6), False, same_pruning("none", 0, 6, "cpu")
     )
     torch.manual_seed(3)
-    little = new_model(words)
-    asked = argparse.Namespace(rate=5e-3, matrix_rate=1e-2, heads=1.0, eager=True)
+    little = taught.new_model(words)
+    asked = argparse.Namespace(rate=5e-3, matrix_rate=1e-2, heads=1.0, eager=True, family=family)
     trainer = Trainer(little, torch.device("cpu"), asked)
-    trainer.network = Network(little, torch.bfloat16, compiled=False)  # as on a GPU
+    trainer.network = taught.network(little, torch.bfloat16, compiled=False)  # as on a GPU
     monkeypatch.setattr(train, "WARM_STEPS", 10)
     before = {name: value.clone() for name, value in little.named_parameters()}
     for _ in range(15):
@@ -185,7 +204,7 @@ def test_a_few_clips_are_learnt_by_heart_and_heads_are_not_exported(
         trainer.step(fixed, 0.5)
     told = trainer.told()
     assert told["train"]["all"] >= 0.9 and told["heads"]["encoder"]["colour"] >= 0.9, told
-    store.save([tmp_path], little, trainer.heads, trainer.optimiser, 1.0, trainer.steps)
+    store.save([tmp_path], little, trainer.heads, trainer.optimiser, 1.0, trainer.steps, family)
     assert set(store.read(tmp_path, "weights")[0]) == {name for name, _ in little.named_parameters()}
 
 

@@ -1,24 +1,53 @@
-"""What a model gets to see of a scene: the frames that vidpipe's own rule chooses, in pairs, with their time texts."""
+"""What a model gets to see of a scene: the frames that vidpipe's own rule chooses, in steps, with their time texts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
 from tests.world.scene import Scene, Thing
-from vidpipe.models.qwen3_vl import Qwen3VL, pair_times
+from vidpipe.models.family import Family
+from vidpipe.models.llava_onevision2 import LlavaOnevision2
+from vidpipe.models.qwen3_vl import Qwen3VL
 from vidpipe.recipe.schema import Sampling
 
-FAMILY = Qwen3VL()
-PROCESSOR: Mapping[str, Any] = {"size": {"shortest_edge": 4_096, "longest_edge": 25_165_824}}
+
+@dataclass(frozen=True, eq=False)
+class Eye:
+    """How the world's model of a family looks at a scene."""
+
+    family: Family
+    bounds: Mapping[str, int]
+    """Pixels of a frame or a clip in its processor's settings, as `shortest_edge` and `longest_edge`."""
+    frames_a_step: int
+    """Frames that one time text stands for and one grid of vision tokens shows."""
+    least_frames: int
+    """Frames that are sampled at the least; two of a scene that has no more."""
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    """What a row's sampling says besides the rate."""
+
+    @property
+    def processor(self) -> Mapping[str, Any]:
+        """The part of the processor's settings that decides sizes."""
+        return {"size": dict(self.bounds)}
+
+    @lru_cache  # noqa: B019 - there are two eyes
+    def sampling(self, fps: float) -> Sampling:
+        """The recipe's `sampling` section for the world."""
+        return self.family.complete(Sampling(fps=fps, **self.asked), self.processor)
+
+    def told(self, times_s: list[float], fps: float) -> tuple[str, ...]:
+        """The number in each step's time text."""
+        return tuple(text[1:].split()[0] for text in self.family.time_texts(times_s, self.sampling(fps)))
 
 
-@lru_cache
-def sampling(fps: float) -> Sampling:
-    """The recipe's `sampling` section for the world: down to a single pair of frames."""
-    return FAMILY.complete(Sampling(fps=fps, min_frames=2), PROCESSOR)
+QWEN3_VL = Eye(Qwen3VL(), {"shortest_edge": 4_096, "longest_edge": 25_165_824}, 2, 2, {"min_frames": 2})
+"""Pairs of frames, down to a single one; pictures as they are."""
+LLAVA_ONEVISION2 = Eye(LlavaOnevision2(), {"shortest_edge": 3_136, "longest_edge": 19_600}, 1, 4)
+"""Frames one by one, each of at most 25 tokens."""
+EYES = {eye.family.name: eye for eye in (QWEN3_VL, LLAVA_ONEVISION2)}
 
 
 @dataclass(frozen=True)
@@ -27,39 +56,38 @@ class View:
 
     scene: Scene
     times_s: tuple[float, ...]
-    """Of each frame; an odd last one stands there twice, as the processor pads it."""
+    """Of each frame; an odd last one of a pair stands there twice, as the processor pads it."""
     told: tuple[str, ...]
-    """The number in each pair's time text."""
+    """The number in each step's time text."""
+
+    def _frames(self, step: int) -> tuple[float, ...]:
+        """Times of a step's frames in seconds."""
+        each = len(self.times_s) // len(self.told)
+        return self.times_s[step * each : (step + 1) * each]
 
     @cached_property
     def seen(self) -> tuple[Thing, ...]:
         """Things that are in at least one frame."""
         return tuple(thing for thing in self.scene.things if any(map(thing.there, self.times_s)))
 
-    def pairs_with(self, thing: Thing) -> list[int]:
-        """Pairs with it in one frame at least."""
-        shown = [thing.there(time_s) for time_s in self.times_s]
-        return [pair for pair in range(len(self.told)) if shown[2 * pair] or shown[2 * pair + 1]]
+    def steps_with(self, thing: Thing) -> list[int]:
+        """Steps with it in one frame at least."""
+        return [step for step in range(len(self.told)) if any(map(thing.there, self._frames(step)))]
 
-    def whole_in(self, pair: int, thing: Thing) -> bool:
-        """Whether it is in both frames of a pair."""
-        return thing.there(self.times_s[2 * pair]) and thing.there(self.times_s[2 * pair + 1])
+    def whole_in(self, step: int, thing: Thing) -> bool:
+        """Whether it is in every frame of a step."""
+        return all(map(thing.there, self._frames(step)))
 
     @cached_property
-    def lit_pairs(self) -> list[int]:
-        """Pairs with the border lit in one frame at least."""
-        lit = [self.scene.border_lit(time_s) for time_s in self.times_s]
-        return [pair for pair in range(len(self.told)) if lit[2 * pair] or lit[2 * pair + 1]]
+    def lit_steps(self) -> list[int]:
+        """Steps with the border lit in one frame at least."""
+        return [step for step in range(len(self.told)) if any(map(self.scene.border_lit, self._frames(step)))]
 
 
-def look(scene: Scene, fps: float | None = None) -> View:
+def look(scene: Scene, eye: Eye = QWEN3_VL, fps: float | None = None) -> View:
     """The view at a rate of `fps` frames a second, or at the scene's own."""
-    indices = FAMILY.choose_frames(scene.frames, scene.fps, sampling(fps or scene.sampling_fps))
-    return view_at(scene, [index / scene.fps for index in indices])
-
-
-def view_at(scene: Scene, times_s: list[float]) -> View:
-    """The view at these times."""
-    told = tuple(f"{time_s:.1f}" for time_s in pair_times(times_s))
-    padded = [*times_s, times_s[-1]] if len(times_s) % 2 else times_s
-    return View(scene, tuple(padded), told)
+    fps = fps or scene.sampling_fps
+    indices = eye.family.choose_frames(scene.frames, scene.fps, eye.sampling(fps))
+    times_s = [index / scene.fps for index in indices]
+    missing = -len(times_s) % eye.frames_a_step
+    return View(scene, (*times_s, *times_s[-1:] * missing), eye.told(times_s, fps))

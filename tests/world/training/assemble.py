@@ -1,7 +1,7 @@
 """From a training's folder to a checkpoint: `python -m tests.world.training.assemble FOLDER CHECKPOINT`.
 
-Writes config, weights in bfloat16, tokenizer and the log into `CHECKPOINT`; chat template and processor settings are
-those of the checkpoint that ships with vidpipe.
+Writes config, weights in bfloat16, tokenizer and the log into `CHECKPOINT`; the chat template is that of the checkpoint
+that ships with vidpipe.
 """
 
 from __future__ import annotations
@@ -13,29 +13,28 @@ from pathlib import Path
 import torch
 
 from tests.world.training import store
-from tests.world.training.network import new_model
+from tests.world.training.families import TAUGHT
+from tests.world.training.qwen3_vl import SHIPPED
 from tests.world.training.vocabulary import Vocabulary
 from vidpipe.engine import torchvision_on_cpu
-
-SHIPPED = Path(__file__).resolve().parents[3] / "data" / "tiny-qwen3vl"
-KEPT = ("chat_template.jinja", "tokenizer_config.json", "preprocessor_config.json", "video_preprocessor_config.json")
 
 
 def assemble(folder: Path, checkpoint: Path) -> None:
     """Write the checkpoint."""
     torchvision_on_cpu.install()
     words = Vocabulary()
-    model = new_model(words)
-    weights, _ = store.read(folder, "weights")
+    weights, about = store.read(folder, "weights")
     if not weights:
         raise FileNotFoundError(f"{folder} has no weights-*.safetensors. Train first (tests/world/training/README.md).")
+    taught = TAUGHT[about["family"]]
+    model = taught.new_model(words)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(weights[name])
     checkpoint.mkdir(parents=True, exist_ok=True)
-    model.bfloat16().save_pretrained(checkpoint)
+    taught.write(model, words, checkpoint)
     words.tokenizer.save(str(checkpoint / "tokenizer.json"))
-    for name in KEPT:
+    for name in ("chat_template.jinja", "tokenizer_config.json"):
         if checkpoint.resolve() != SHIPPED:
             shutil.copy(SHIPPED / name, checkpoint)
     shutil.copy(folder / "log.jsonl", checkpoint / "training.jsonl")

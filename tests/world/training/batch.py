@@ -17,15 +17,14 @@ import numpy.typing as npt
 from tests.world.questions import RULES, Question, ask
 from tests.world.scene import SIZES_WH, World, draw_scene
 from tests.world.training.vocabulary import CLOSE, OPEN, Vocabulary
-from tests.world.view import FAMILY, PROCESSOR, View, look, sampling
+from tests.world.view import QWEN3_VL, Eye, View, look
+from vidpipe.models.family import VideoLayout
 from vidpipe.models.prompt import token_ids
 from vidpipe.models.qwen3_vl_prompt import Media, mrope_positions
 
 PAIR_RANGES = ((1, 4), (5, 8), (9, 16))
-"""Clips of a batch have so many pairs; they are padded to the most."""
+"""Clips of a batch have so many pairs of frames; they are padded to the most."""
 SIMPLE_PAIRS = ((1, 2), (1, 4))
-PIXELS = 32
-"""Side of one vision token's cell."""
 ROOM = 352
 """Tokens of questions and answers a clip."""
 ALIGN = 16
@@ -40,12 +39,30 @@ class Shape:
     width: int
     height: int
     pairs: tuple[int, int]
+    """Fewest and most pairs of frames; a family that asks for more frames gets them."""
     clips: int
+    eye: Eye = QWEN3_VL
 
     @property
-    def per_pair(self) -> int:
-        """Vision tokens of a pair."""
-        return self.width * self.height // PIXELS**2
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of a step's vision tokens."""
+        layout = self._layout
+        return layout.grid_thw[1] // layout.merge, layout.grid_thw[2] // layout.merge
+
+    @property
+    def shown_wh(self) -> tuple[int, int]:
+        """Width and height in pixels at which the model sees the pictures."""
+        return self._layout.size_wh
+
+    @property
+    def _layout(self) -> VideoLayout:
+        eye = self.eye
+        return eye.family.layout(2, self.width, self.height, eye.sampling(1.0), eye.processor)
+
+    @property
+    def steps(self) -> int:
+        """Steps that the longest clip has."""
+        return max(2 * self.pairs[1], self.eye.least_frames) // self.eye.frames_a_step
 
 
 @dataclass
@@ -62,8 +79,8 @@ class Batch:
     """[B, S]: 0 the video's prompt, 1 and up the questions, -1 padding."""
     vision: npt.NDArray[np.int16]
     """[B, S]: which of the clip's vision tokens stands here, -1 for text."""
-    pairs: npt.NDArray[np.int16]
-    """[B]: pairs that the clip has."""
+    steps: npt.NDArray[np.int16]
+    """[B]: steps that the clip has."""
     places: npt.NDArray[np.int64]
     """[answer tokens]: places in the flattened [B, S] that say the next answer token."""
     targets: npt.NDArray[np.int64]
@@ -74,33 +91,38 @@ class Batch:
     """[questions]: place in `RULES`."""
 
 
-def draw_shape(rng: random.Random, tokens: int, simple: bool) -> Shape:
+def draw_shape(rng: random.Random, tokens: int, simple: bool, eye: Eye) -> Shape:
     """A size, a range of lengths (if `simple`, very short) and as many clips as about `tokens` tokens hold."""
     width, height = rng.choice(SIZES_WH)
-    low, high = rng.choice(SIMPLE_PAIRS) if simple else rng.choices(PAIR_RANGES, (1.0, 1.0, 1.3))[0]
-    per_pair = width * height // PIXELS**2
+    pairs = rng.choice(SIMPLE_PAIRS) if simple else rng.choices(PAIR_RANGES, (1.0, 1.0, 1.3))[0]
+    one = Shape(width, height, pairs, 1, eye)
+    rows, columns = one.grid
     # A clip's cost in the text model's tokens; a patch costs the encoder about a third of that.
-    cost = ROOM + high * (per_pair + 10) + 0.3 * high * 4 * per_pair
-    return Shape(width, height, (low, high), max(2, int(tokens / cost) // 2 * 2))
+    cost = ROOM + one.steps * (rows * columns + 10) + 0.3 * one.steps * 4 * rows * columns
+    return replace(one, clips=max(2, int(tokens / cost) // 2 * 2))
 
 
-def video_prompt(view: View, words: Vocabulary) -> tuple[list[int], npt.NDArray[np.int64]]:
-    """Ids and positions [3, tokens] of a prompt up to the video's end."""
-    ids, positions = _video_prompt(view.told, view.scene.width, view.scene.height, view.scene.sampling_fps, words)
+def video_prompt(view: View, words: Vocabulary, eye: Eye) -> tuple[list[int], npt.NDArray[np.int64]]:
+    """Ids and positions [3, tokens] of a prompt up to the video's end; the family with one axis has three alike."""
+    scene = view.scene
+    ids, positions = _video_prompt(view.told, scene.width, scene.height, scene.sampling_fps, words, eye)
     return list(ids), positions
 
 
 @lru_cache(20_000)
 def _video_prompt(
-    told: tuple[str, ...], width: int, height: int, fps: float, words: Vocabulary
+    told: tuple[str, ...], width: int, height: int, fps: float, words: Vocabulary, eye: Eye
 ) -> tuple[tuple[int, ...], npt.NDArray[np.int64]]:
-    # The family takes times and means each pair; both frames at the told moment give the same text.
-    times_s = [float(text) for text in told for _ in range(2)]
-    layout = FAMILY.layout(len(times_s), width, height, sampling(fps), PROCESSOR)
+    # The family takes times of frames; a step's all at the told moment give the same text.
+    times_s, sampling = [float(text) for text in told for _ in range(eye.frames_a_step)], eye.sampling(fps)
+    layout = eye.family.layout(len(times_s), width, height, sampling, eye.processor)
     head = words.words(f"{OPEN}user\n")
-    video = token_ids(FAMILY.prompt(times_s, layout, sampling(fps)), words.words, words.special.__getitem__)
+    video = token_ids(eye.family.prompt(times_s, layout, sampling), words.words, words.special.__getitem__)
     ids = [*head, *video]
-    positions = mrope_positions(ids, [Media(layout.grid_thw, len(head))], words.control, layout.merge)
+    if eye is QWEN3_VL:
+        positions = mrope_positions(ids, [Media(layout.grid_thw, len(head))], words.control, layout.merge)
+    else:
+        positions = np.broadcast_to(np.arange(len(ids)), (3, len(ids)))
     return tuple(ids), positions
 
 
@@ -147,8 +169,8 @@ def make_batch(
 ) -> Batch:
     """Clips of one shape and their questions; `weights` and `plain` as `draw_questions` takes them."""
     world = World(test, ((shape.width, shape.height),), shape.pairs, most_things)
-    views = [look(draw_scene(world, rng)) for _ in range(shape.clips)]
-    prompts = [video_prompt(view, words) for view in views]
+    views = [look(draw_scene(world, rng), shape.eye) for _ in range(shape.clips)]
+    prompts = [video_prompt(view, words, shape.eye) for view in views]
     asked = [draw_questions(view, words, rng, weights, plain) for view in views]
     return pack(shape, views, prompts, asked, words)
 
@@ -188,7 +210,7 @@ def pack(
             owner += [len(kinds)] * len(answer)
             kinds.append(kind)
             end += len(tokens)
-    is_vision = ids == words.control.video
+    is_vision = ids == words.special[shape.eye.family.vision_word]
     vision = np.where(is_vision, is_vision.cumsum(axis=1) - 1, -1).astype(np.int16)
     flat = (np.array(values, np.int64) for values in (places, targets, owner, kinds))
     counted = np.array([len(view.told) for view in views], np.int16)

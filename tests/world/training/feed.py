@@ -19,13 +19,14 @@ from torch import Tensor
 
 from tests.world.pictures import Strokes, strokes
 from tests.world.questions import RULES
-from tests.world.training.batch import PIXELS, Batch, draw_shape, make_batch, without_views
+from tests.world.training.batch import Batch, draw_shape, make_batch, without_views
 from tests.world.training.pruned import Pruning, draw_pruning
 from tests.world.training.vocabulary import Vocabulary
+from tests.world.view import EYES
 
 WAITING = 3
 """Batches a worker keeps ready, and the device's thread too."""
-ARRAYS = ("ids", "positions", "part", "vision", "pairs", "places", "targets", "owner", "kinds")
+ARRAYS = ("ids", "positions", "part", "vision", "steps", "places", "targets", "owner", "kinds")
 ENCODER_UNTIL, HARD_AT = 0.05, 0.2
 """Shares of the training: up to the first the encoder learns alone, what its heads say; from then to the second fewer
 and fewer batches are simple, which means very short clips, up to three things, plain questions for what a thing is."""
@@ -56,7 +57,7 @@ class Given:
 def tensors(batch: Batch) -> dict[str, Tensor]:
     """The arrays of a batch as the network takes them."""
     found = {name: torch.from_numpy(getattr(batch, name)) for name in ARRAYS}
-    found["size"] = torch.tensor([batch.shape.height // PIXELS, batch.shape.width // PIXELS])
+    found["size"] = torch.tensor(batch.shape.grid)
     return found
 
 
@@ -68,6 +69,7 @@ def make_given(
     rng: random.Random,
     *,
     test: bool,
+    family: str,
     weights: Sequence[float] | None = None,
 ) -> Given:
     """A batch of about `tokens` tokens.
@@ -79,13 +81,14 @@ def make_given(
         words: The tokenizer.
         rng: Decides everything.
         test: Of the test world.
+        family: For whose model.
         weights: How often each kind of question is thought of; all alike if None.
     """
     simple = rng.random() < easy
-    shape = draw_shape(rng, tokens, simple)
+    shape = draw_shape(rng, tokens, simple, EYES[family])
     asked = SIMPLE if simple else weights
     batch = make_batch(shape, test, 3 if simple else 4, words, rng, asked, plain=simple)
-    what = strokes(batch.views, 2 * shape.pairs[1])
+    what = strokes(batch.views, shape.steps * shape.eye.frames_a_step)
     compressed = not simple and rng.random() < 0.6
     steps = [rng.choice((0.0, 1.0, 1.0)) * 20.0 ** rng.uniform(0, 1) if compressed else 0.0 for _ in batch.views]
     pruning = draw_pruning(shape.clips, pruned, rng)
@@ -94,15 +97,16 @@ def make_given(
     )
 
 
-def _work(seed: str, tokens: int, progress: Any, weights: Any, out: Any) -> None:
+def _work(seed: str, tokens: int, family: str, prunable: bool, progress: Any, weights: Any, out: Any) -> None:
     torch.set_num_threads(1)
     words, rng = Vocabulary(), random.Random(seed)
     while True:
         over = progress.value
         easy = max(0.0, (HARD_AT - over) / (HARD_AT - ENCODER_UNTIL)) if over >= ENCODER_UNTIL else 0.0
         grown = (over - PRUNED_FROM) / (PRUNED_ALL - PRUNED_FROM)
-        pruned = MOST_PRUNED * min(max(grown, 0.0), 1.0)
-        out.put(_plain(make_given(tokens, easy, pruned, words, rng, test=False, weights=list(weights))))
+        pruned = MOST_PRUNED * min(max(grown, 0.0), 1.0) if prunable else 0.0
+        given = make_given(tokens, easy, pruned, words, rng, test=False, family=family, weights=list(weights))
+        out.put(_plain(given))
 
 
 def _plain(given: Given) -> Any:
@@ -137,33 +141,41 @@ def _mapped(given: Given, change: Callable[[Any], Any]) -> Any:
     )
 
 
-def _test_given(job: tuple[int, int]) -> Any:
-    seed, tokens = job
+def _test_given(job: tuple[int, int, str]) -> Any:
+    seed, tokens, family = job
     torch.set_num_threads(1)
-    return _plain(make_given(tokens, 0.0, 0.0, Vocabulary(), random.Random(f"test {seed}"), test=True))
+    rng = random.Random(f"test {seed}")
+    return _plain(make_given(tokens, 0.0, 0.0, Vocabulary(), rng, test=True, family=family))
 
 
-def test_batches(count: int, tokens: int, workers: int) -> list[Given]:
+def test_batches(count: int, tokens: int, workers: int, family: str) -> list[Given]:
     """Batches of the test world, the same each time."""
     with mp.get_context("fork").Pool(workers) as pool:
-        return list(map(_from_plain, pool.imap(_test_given, [(seed, tokens) for seed in range(count)])))
+        return list(map(_from_plain, pool.imap(_test_given, [(seed, tokens, family) for seed in range(count)])))
 
 
 class Feed:
     """An endless source of train batches on the device."""
 
-    def __init__(self, seed: str, workers: int, tokens: int, progress: float, device: torch.device) -> None:
+    def __init__(
+        self,
+        seed: str,
+        workers: int,
+        tokens: int,
+        progress: float,
+        device: torch.device,
+        family: str,
+        prunable: bool,
+    ) -> None:
         context = mp.get_context("fork")
         self.progress = context.Value("d", progress)
         self._weights = context.Array("d", [1.0] * len(RULES))
         self.waited_s = 0.0
         self._made = context.Queue(WAITING * workers)
         self._ready: queue.Queue[Given] = queue.Queue(WAITING)
+        told = (tokens, family, prunable, self.progress, self._weights, self._made)
         self._workers = [
-            context.Process(
-                target=_work, args=(f"{seed} {place}", tokens, self.progress, self._weights, self._made), daemon=True
-            )
-            for place in range(workers)
+            context.Process(target=_work, args=(f"{seed} {place}", *told), daemon=True) for place in range(workers)
         ]
         for worker in self._workers:
             worker.start()

@@ -1,11 +1,12 @@
-"""Qwen3-VL's forward pass for training: transformers' weights, many clips at a time.
+"""The forward pass for training over the weights of a checkpoint: many clips at a time, the text model here.
 
-transformers encodes frame pairs one after another in Python and works positions out clip by clip; here a batch is one
-call. The numbers are the same (`tests/world/test_training.py`), so what is trained here runs there and in vLLM.
+transformers and vLLM encode clip by clip; here a batch is one call. The numbers are the same
+(`tests/world/test_training.py`), so what is trained here runs there. Each family adds its encoder.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,83 +15,20 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from tests.world.training.pruned import Pruning, kept
-from tests.world.training.vocabulary import CLOSE, PAD, Vocabulary
-from vidpipe.models.qwen3_vl_prompt import END, IMAGE, START, VIDEO
 
-PATCH, MERGE = 16, 2
-POSITIONS_A_SIDE = 8
+MERGE = 2
 NEVER = -1e4
 Weights = Mapping[str, Tensor]
 
 
-def config(words: Vocabulary) -> Any:
-    """The architecture: 9.5 million parameters."""
-    from transformers import Qwen3VLConfig
-
-    rope = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [12, 10, 10], "mrope_interleaved": True}
-    text = {
-        "vocab_size": words.rows,
-        "hidden_size": 256,
-        "intermediate_size": 704,
-        "num_hidden_layers": 7,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 64,
-        "max_position_embeddings": 32768,
-        "rope_theta": 1e4,
-        "rope_scaling": rope,
-        "tie_word_embeddings": False,
-    }
-    vision = {
-        "depth": 4,
-        "hidden_size": 192,
-        "intermediate_size": 512,
-        "num_heads": 4,
-        "out_hidden_size": 256,
-        "patch_size": PATCH,
-        "spatial_merge_size": MERGE,
-        "temporal_patch_size": 2,
-        "num_position_embeddings": POSITIONS_A_SIDE**2,
-        "deepstack_visual_indexes": [1, 2],
-    }
-    return Qwen3VLConfig(
-        text_config=text,
-        vision_config=vision,
-        image_token_id=words.special[IMAGE],
-        video_token_id=words.special[VIDEO],
-        vision_start_token_id=words.special[START],
-        vision_end_token_id=words.special[END],
-        tie_word_embeddings=False,
-    )
-
-
-def new_model(words: Vocabulary) -> Any:
-    """A transformers model with random weights, in float32."""
-    from transformers import Qwen3VLForConditionalGeneration
-
-    model = Qwen3VLForConditionalGeneration(config(words)).float()
-    model.generation_config.eos_token_id = words.special[CLOSE]
-    model.generation_config.pad_token_id = words.special[PAD]
-    return model
-
-
-def patches(clip: Tensor) -> Tensor:
-    """Clip [B, 2 T, 3, height, width], 0 to 255, as the video processor cuts it: [B, T, patches, 1536]."""
-    clips, frames, _, height, width = clip.shape
-    rows, columns = height // (PATCH * MERGE), width // (PATCH * MERGE)
-    scaled = (clip / 255 - 0.5) / 0.5
-    cut = scaled.view(clips, frames // 2, 2, 3, rows, MERGE, PATCH, columns, MERGE, PATCH)
-    order = cut.permute(0, 1, 4, 7, 5, 8, 3, 2, 6, 9)
-    return order.reshape(clips, frames // 2, rows * columns * MERGE**2, 3 * 2 * PATCH**2)
-
-
-def _in_blocks(plane: Tensor) -> Tensor:
-    """[rows, columns, ...] of patches in the order of the processor: merged cells one after another."""
+def in_blocks(plane: Tensor) -> Tensor:
+    """[rows, columns, ...] of patches in the order of the processors: merged cells one after another."""
     rows, columns = plane.shape[0] // MERGE, plane.shape[1] // MERGE
     return plane.view(rows, MERGE, columns, MERGE, -1).transpose(1, 2).reshape(rows * columns * MERGE**2, -1)
 
 
-def _turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """`x` [..., channels] under rotary embedding, each channel paired with the one half of them away."""
     first, second = x.float().chunk(2, -1)
     return (x.float() * cos + torch.cat((-second, first), -1) * sin).to(x.dtype)
 
@@ -100,21 +38,6 @@ def _rms(x: Tensor, weight: Tensor) -> Tensor:
     return weight * (full * torch.rsqrt(full.pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
 
 
-def vision_in(x: Tensor, cos: Tensor, sin: Tensor, heads: int, w: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values [N, heads, patches, channels] of a vision block."""
-    pairs, length, width = x.shape
-    qkv = F.linear(F.layer_norm(x, (width,), w[0], w[1], 1e-6), w[2], w[3])
-    query, key, value = qkv.view(pairs, length, 3, heads, width // heads).permute(2, 0, 3, 1, 4)
-    return _turned(query, cos, sin), _turned(key, cos, sin), value.contiguous()
-
-
-def vision_out(x: Tensor, mixed: Tensor, w: Sequence[Tensor]) -> Tensor:
-    """The rest of a vision block."""
-    x = x + F.linear(mixed.transpose(1, 2).reshape(x.shape), w[0], w[1])
-    inner = F.linear(F.layer_norm(x, x.shape[-1:], w[2], w[3], 1e-6), w[4], w[5])
-    return x + F.linear(F.gelu(inner, approximate="tanh"), w[6], w[7])
-
-
 def text_in(x: Tensor, cos: Tensor, sin: Tensor, w: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values [B, heads, S, channels] of a text block; keys and values repeated for their group."""
     clips, length, _ = x.shape
@@ -122,7 +45,7 @@ def text_in(x: Tensor, cos: Tensor, sin: Tensor, w: Sequence[Tensor]) -> tuple[T
     normed = _rms(x, w[0])
     query, key, value = (F.linear(normed, weight).view(clips, length, -1, size) for weight in w[1:4])
     group = query.shape[2] // key.shape[2]
-    query, key = _turned(_rms(query, w[4]), cos, sin), _turned(_rms(key, w[5]), cos, sin)
+    query, key = turned(_rms(query, w[4]), cos, sin), turned(_rms(key, w[5]), cos, sin)
     key, value = key.repeat_interleave(group, 2), value.repeat_interleave(group, 2)
     return query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
 
@@ -134,11 +57,6 @@ def text_out(x: Tensor, mixed: Tensor, w: Sequence[Tensor]) -> Tensor:
     return x + F.linear(F.silu(F.linear(normed, w[2])) * F.linear(normed, w[3]), w[4])
 
 
-VISION_IN = ("norm1.weight", "norm1.bias", "attn.qkv.weight", "attn.qkv.bias")
-VISION_OUT = (
-    *("attn.proj.weight", "attn.proj.bias", "norm2.weight", "norm2.bias"),
-    *("mlp.linear_fc1.weight", "mlp.linear_fc1.bias", "mlp.linear_fc2.weight", "mlp.linear_fc2.bias"),
-)
 TEXT_IN = (
     *("input_layernorm.weight", "self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"),
     *("self_attn.q_norm.weight", "self_attn.k_norm.weight"),
@@ -149,8 +67,11 @@ TEXT_OUT = (
 )
 
 
-class Network:
+class Network(ABC):
     """The forward pass over a model's weights."""
+
+    vision_parts: Sequence[Callable[..., Any]]
+    """Functions of the encoder that are compiled."""
 
     def __init__(self, model: Any, dtype: torch.dtype, compiled: bool) -> None:
         self.model, self.dtype = model, dtype
@@ -163,7 +84,7 @@ class Network:
         }
         self.parts: dict[str, Callable[..., Any]] = {
             part.__name__: torch.compile(part, dynamic=True) if compiled else part
-            for part in (vision_in, vision_out, text_in, text_out)
+            for part in (*self.vision_parts, text_in, text_out)
         }
 
     def hand_over(self) -> None:
@@ -186,7 +107,7 @@ class Network:
         """Logits [answer tokens, vocabulary] at `given["places"]`.
 
         Args:
-            pixels: [B, T, patches, 1536].
+            pixels: [B, T, patches, values].
             given: The arrays of a `Batch` by name, and `size`: rows and columns of vision tokens.
             pruning: Which vision tokens the text model does not see; None for none.
         """
@@ -200,7 +121,7 @@ class Network:
         if pruning is not None:
             rows, columns = (int(side) for side in given["size"])
             apart = torch.cat(tokens, -1).detach().float().view(len(pixels), pixels.shape[1], rows * columns, -1)
-            stays = kept(apart, given["pairs"], pruning)
+            stays = kept(apart, given["steps"], pruning)
         logits, heard = self.answer(self.weights, tokens, given, stays, layers)
         return logits, [*tokens, *heard]
 
@@ -210,53 +131,16 @@ class Network:
         levels = self.encode(self.weights, pixels.to(self.dtype), rows, columns)
         return [level.view(len(pixels), -1, level.shape[-1]) for level in levels]
 
+    @abstractmethod
     def encode(self, weights: Weights, pixels: Tensor, rows: int, columns: int) -> list[Tensor]:
-        """Embeddings [B T tokens, hidden] after the encoder, then those of each deepstack level."""
-        vision = self.model.config.vision_config
-        part = lambda names, at: [weights[f"model.visual.{at}.{name}"] for name in names]  # noqa: E731
-        patch, bias = part(("weight", "bias"), "patch_embed.proj")
-        x = F.linear(pixels.flatten(0, 1), patch.flatten(1), bias)
-        place, cos, sin = self._vision_positions(weights, 2 * rows, 2 * columns)
-        x = x + place.to(x.dtype)
-        deep = []
-        for layer in range(vision.depth):
-            at = f"blocks.{layer}"
-            query, key, value = self.parts["vision_in"](x, cos, sin, vision.num_heads, part(VISION_IN, at))
-            mixed = F.scaled_dot_product_attention(query, key, value)
-            x = self.parts["vision_out"](x, mixed, part(VISION_OUT, at))
-            if layer in vision.deepstack_visual_indexes:
-                level = vision.deepstack_visual_indexes.index(layer)
-                deep.append(self._merge(weights, f"model.visual.deepstack_merger_list.{level}", x, after=True))
-        return [self._merge(weights, "model.visual.merger", x, after=False), *deep]
+        """Embeddings [B T tokens, hidden] after the encoder, then those of each deepstack level, if there are any.
 
-    def _vision_positions(self, weights: Weights, height: int, width: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Position embeddings [patches, hidden], cosines and sines [patches, channels] of a grid of patches."""
-        table = weights["model.visual.pos_embed.weight"]
-        grid = table.float().view(1, POSITIONS_A_SIDE, POSITIONS_A_SIDE, -1).permute(0, 3, 1, 2)
-        place = F.interpolate(grid, (height, width), mode="bilinear", align_corners=True)[0].permute(1, 2, 0)
-        vision = self.model.config.vision_config
-        channels = vision.hidden_size // vision.num_heads
-        steps = torch.arange(0, channels // 2, 2, device=table.device, dtype=torch.float32) / (channels // 2)
-        speed = 1.0 / 10_000.0**steps
-        down, across = torch.meshgrid(
-            torch.arange(height, device=table.device), torch.arange(width, device=table.device), indexing="ij"
-        )
-        angles = _in_blocks(torch.cat([down[..., None] * speed, across[..., None] * speed], -1))
-        angles = torch.cat([angles, angles], -1)
-        return _in_blocks(place.contiguous()), angles.cos(), angles.sin()
-
-    @staticmethod
-    def _merge(weights: Weights, at: str, x: Tensor, *, after: bool) -> Tensor:
-        """Four neighbouring patches to one token; the norm before they are joined, or after."""
-        norm = [weights[f"{at}.norm.{name}"] for name in ("weight", "bias")]
-        joined = x.reshape(-1, x.shape[-1] * MERGE**2)
-        x = (
-            F.layer_norm(joined, joined.shape[-1:], *norm, 1e-6)
-            if after
-            else F.layer_norm(x, x.shape[-1:], *norm, 1e-6)
-        )
-        first, second = ([weights[f"{at}.linear_fc{n}.{name}"] for name in ("weight", "bias")] for n in (1, 2))
-        return F.linear(F.gelu(F.linear(x.reshape(joined.shape), *first)), *second)
+        Args:
+            weights: By name.
+            pixels: [B, T, patches, values].
+            rows: Of a step's vision tokens.
+            columns: Likewise.
+        """
 
     def answer(
         self,
@@ -291,11 +175,11 @@ class Network:
         rope = self.model.config.text_config.rope_parameters
         channels = self.model.config.text_config.head_dim
         steps = torch.arange(0, channels, 2, device=positions.device, dtype=torch.float32) / channels
-        turned = positions[..., None].float() * (1.0 / rope["rope_theta"] ** steps)
-        angles = turned[0].clone()
-        for axis in (1, 2):
-            end = 3 * rope["mrope_section"][axis]
-            angles[..., axis:end:3] = turned[axis][..., axis:end:3]
+        turned_by = positions[..., None].float() * (1.0 / rope["rope_theta"] ** steps)
+        angles = turned_by[0].clone()
+        for axis, channels in enumerate(rope.get("mrope_section", (0, 0, 0))):  # none where the axes are alike
+            if axis:
+                angles[..., axis : 3 * channels : 3] = turned_by[axis][..., axis : 3 * channels : 3]
         angles = torch.cat([angles, angles], -1)[:, :, None]
         return angles.cos(), angles.sin()
 

@@ -14,11 +14,17 @@ from tests.world.training.optimise import Optimiser
 HEADS = "heads."
 """What the names of their parameters begin with."""
 SHARDS = 3
-"""Files each for weights and moments; 9.5 million parameters give 40 MB in all, 7 MB at most a file."""
+"""Files each for weights and moments; 10 million parameters give 40 MB in all, 7 MB at most a file."""
 
 
 def save(
-    folders: Iterable[Path], model: Any, heads: torch.nn.Module, optimiser: Optimiser, trained_s: float, steps: int
+    folders: Iterable[Path],
+    model: Any,
+    heads: torch.nn.Module,
+    optimiser: Optimiser,
+    trained_s: float,
+    steps: int,
+    family: str,
 ) -> None:
     """Write `weights-N.safetensors` and `moments-N.safetensors`, each file whole or not at all.
 
@@ -27,7 +33,7 @@ def save(
     weights = {name: value.detach().bfloat16().cpu().contiguous() for name, value in model.named_parameters()}
     kept = {**optimiser.moments(), **{f"{HEADS}{name}": value for name, value in heads.named_parameters()}}
     moments = {name: value.detach().bfloat16().cpu().contiguous() for name, value in kept.items()}
-    about = {"trained_s": str(trained_s), "steps": str(steps)}
+    about = {"trained_s": str(trained_s), "steps": str(steps), "family": family}
     for folder in folders:
         _write(folder, "weights", weights, about)
         _write(folder, "moments", moments, about)

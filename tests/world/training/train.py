@@ -1,4 +1,4 @@
-"""Train the tiny model of the drawn world: `python -m tests.world.training.train --help`, and docs/world.md.
+"""Train a tiny model of the drawn world: `python -m tests.world.training.train --help`, and docs/world.md.
 
 The schedule follows the clock, so a run ends on time whatever the machine; it goes on from what it finds in its first
 output folder. The loss counts answer tokens and, in the first part, what heads say about every vision token.
@@ -24,9 +24,9 @@ from torch import Tensor
 from tests.world import pictures
 from tests.world.questions import RULES
 from tests.world.training import store
+from tests.world.training.families import TAUGHT
 from tests.world.training.feed import ENCODER_UNTIL, Feed, Given, make_given, test_batches, to_device
-from tests.world.training.labels import QUALITIES, Heads, labels
-from tests.world.training.network import Network, new_model, patches
+from tests.world.training.labels import Heads, labels
 from tests.world.training.optimise import Optimiser
 from tests.world.training.pruned import same_pruning
 from tests.world.training.vocabulary import Vocabulary
@@ -44,6 +44,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("-o", "--out", type=Path, action="append", required=True, help="folder for weights and log; may be repeated")
+    add("--family", choices=TAUGHT, default="qwen3_vl")
     add("--seconds", type=float, default=420, help="training time of this call; setting up and judging come on top")
     add("--total", type=float, help="training time over all calls, to which the schedule is tied (default: --seconds)")
     add("--steps", type=int, help="end after so many steps of this call, and tie the schedule to them")
@@ -100,15 +101,18 @@ class Trainer:
 
     def __init__(self, model: Any, device: torch.device, asked: argparse.Namespace) -> None:
         self.model, self.device, self.heads_weight = model, device, asked.heads
+        self.taught = TAUGHT[asked.family]
+        self.arms = {arm: pruning for arm, pruning in ARMS.items() if self.taught.prunable or pruning[0] == "none"}
         dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
-        self.network = Network(model, dtype, compiled=not asked.eager)
+        self.network = self.taught.network(model, dtype, compiled=not asked.eager)
         if not asked.eager:
             torch._dynamo.config.recompile_limit = 64  # sizes that happen to be equal are compiled apart
             pictures.fill = torch.compile(pictures.fill, dynamic=True)
         text = model.config.text_config
         self.layers = (1, text.num_hidden_layers // 2)
-        levels = 1 + len(model.config.vision_config.deepstack_visual_indexes)
-        self.heads = Heads(levels, len(self.layers), text.hidden_size).to(device)
+        levels = 1 + len(getattr(model.config.vision_config, "deepstack_visual_indexes", ()))
+        qualities, later = self.taught.qualities, self.taught.later
+        self.heads = Heads(levels, len(self.layers), text.hidden_size, qualities, later).to(device)
         named = [
             *model.named_parameters(),
             *((f"{store.HEADS}{name}", one) for name, one in self.heads.named_parameters()),
@@ -120,13 +124,15 @@ class Trainer:
     def forget(self) -> None:
         """Begin new sums for the log."""
         self.tally, self.losses = Tally(self.device), torch.zeros(2, device=self.device)
-        self.heard, self.since = torch.zeros(len(self.heads.linears), len(QUALITIES), device=self.device), self.steps
+        self.heard = torch.zeros(len(self.heads.linears), len(self.taught.qualities), device=self.device)
+        self.since = self.steps
 
     def pixels(self, given: Given) -> Tensor:
         """What the encoder sees of a batch."""
         with torch.no_grad():
             clip = pictures.paint(given.what, given.width, given.height)
-            return patches(pictures.compress(clip, given.step) if given.compressed else clip)
+            clip = pictures.compress(clip, given.step) if given.compressed else clip
+            return self.taught.patches(clip, *given.arrays["size"].tolist())
 
     def rehearse(self, given: Given) -> None:
         """Compile what a step needs, and learn nothing."""
@@ -150,7 +156,16 @@ class Trainer:
         weight = self.heads_weight * max(0.0, 1 - progress / HEADS_UNTIL)
         said = torch.zeros((), device=self.device)
         if weight:
-            target = labels(given.what, given.width, given.height, given.arrays["pairs"])
+            rows, columns = given.arrays["size"].tolist()
+            target = labels(
+                given.what,
+                given.width,
+                given.height,
+                (rows, columns),
+                given.arrays["steps"],
+                self.taught.qualities,
+                self.taught.eye.frames_a_step,
+            )
         if progress < ENCODER_UNTIL and weight:
             states = self.network.tokens(self.pixels(given), given.arrays)
             loss = torch.zeros_like(said)
@@ -176,18 +191,18 @@ class Trainer:
             names = (*levels, *(f"layer {layer}" for layer in self.layers))
             rows = [[round(share, 3) for share in row] for row in (self.heard / taken).tolist()]
             found["heads"] = {
-                name: dict(zip(QUALITIES, row, strict=True)) for name, row in zip(names, rows, strict=True)
+                name: dict(zip(self.heads.qualities, row, strict=True)) for name, row in zip(names, rows, strict=True)
             }
         return found
 
-    def judge(self, batches: Iterable[Given], arms: Iterable[str]) -> dict[str, dict[str, float]]:
+    def judge(self, batches: Iterable[Given]) -> dict[str, dict[str, float]]:
         """Shares right on batches, arm by arm."""
-        tallies = {arm: Tally(self.device) for arm in arms}
+        tallies = {arm: Tally(self.device) for arm in self.arms}
         with torch.no_grad():
             for batch in batches:
                 given = to_device(batch, self.device)
                 for arm, tally in tallies.items():
-                    pruning = same_pruning(*ARMS[arm], len(given.step), self.device)
+                    pruning = same_pruning(*self.arms[arm], len(given.step), self.device)
                     tally.add(self.network(self.pixels(given), given.arrays, pruning), given.arrays)
         return {arm: tally.shares() for arm, tally in tallies.items()}
 
@@ -203,9 +218,11 @@ def source(
 ) -> tuple[Iterator[Given], Feed | None]:
     """Train batches, others after each number of steps `done`, and the feed behind them if there is one."""
     if given.fixed:
-        batch = make_given(given.tokens, 0.0, 0.0, Vocabulary(), random.Random(given.seed), test=False)
+        rng = random.Random(given.seed)
+        batch = make_given(given.tokens, 0.0, 0.0, Vocabulary(), rng, test=False, family=given.family)
         return cycle([to_device(batch, device)]), None
-    feed = Feed(f"{given.seed} {done}", given.workers, given.tokens, progress, device)
+    prunable = TAUGHT[given.family].prunable
+    feed = Feed(f"{given.seed} {done}", given.workers, given.tokens, progress, device, given.family, prunable)
     return iter(feed), feed
 
 
@@ -218,7 +235,7 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
     log = Log(asked.out)
     # Processes are forked before the device is touched.
-    tests = [] if asked.fixed else test_batches(asked.judged, asked.tokens // 2, asked.workers)
+    tests = [] if asked.fixed else test_batches(asked.judged, asked.tokens // 2, asked.workers, asked.family)
     trained_s, done = store.progress(asked.out[0])
     total_s = asked.total or asked.seconds
     batches, feed = source(asked, done, trained_s / total_s, device)
@@ -228,9 +245,10 @@ def main() -> None:
         from vidpipe.engine import torchvision_on_cpu
 
         torchvision_on_cpu.install()
-    model = new_model(Vocabulary())
+    model = TAUGHT[asked.family].new_model(Vocabulary())
     trainer = Trainer(model.to(device), device, asked)
-    store.load(asked.out[0], model, trainer.heads, trainer.optimiser)
+    parts = (model, trainer.heads, trainer.optimiser)
+    store.load(asked.out[0], *parts)
     trainer.network.refresh()
     trainer.steps = trainer.since = done
     log(
@@ -245,7 +263,7 @@ def main() -> None:
     if not asked.eager:
         for batch in islice(batches, REHEARSED):
             trainer.rehearse(batch)
-        trainer.judge(tests[:2], ARMS)
+        trainer.judge(tests[:2])
         log(compiled_s=round(time.monotonic() - began, 1))
     start = logged = saved = judged = time.monotonic()
     for batch in batches:
@@ -275,19 +293,19 @@ def main() -> None:
             trainer.forget()
             logged = now
         if now - judged >= JUDGE_S and tests:
-            log(step=trainer.steps, test=trainer.judge(tests[:6], ARMS))
+            log(step=trainer.steps, test=trainer.judge(tests[:6]))
             judged = now
         if now - saved >= SAVE_S:
-            store.save(asked.out, model, trainer.heads, trainer.optimiser, trained_s + now - start, trainer.steps)
+            store.save(asked.out, *parts, trained_s + now - start, trainer.steps, asked.family)
             saved = now
-    store.save(asked.out, model, trainer.heads, trainer.optimiser, trained_s + time.monotonic() - start, trainer.steps)
+    store.save(asked.out, *parts, trained_s + time.monotonic() - start, trainer.steps, asked.family)
     if feed is not None:
         feed.stop()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(parameter.bfloat16().float())
     trainer.network.refresh()
-    final = trainer.judge(tests or [next(batches)], ARMS)
+    final = trainer.judge(tests or [next(batches)])
     log(step=trainer.steps, final_bfloat16=final, all_s=round(time.monotonic() - began, 1))
 
 
