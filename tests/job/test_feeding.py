@@ -6,6 +6,8 @@ import dataclasses
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from concurrent import futures
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,11 @@ import pytest
 
 from tests.job.test_run import Watcher, rows_of
 from vidpipe.engine.fake import FakeEngine, FakePreparer
-from vidpipe.engine.interface import EngineInput, Prepared, Request
+from vidpipe.engine.interface import EngineInput, Prepared, Refusal, Reply, Request
 from vidpipe.errors import CapabilityError
 from vidpipe.job import answer, decoders
-from vidpipe.job.budget import ByteBudget
+from vidpipe.job.budget import ByteBudget, Place
+from vidpipe.job.decoders import Decoders
 from vidpipe.job.prepare import ClipReader, PreparedClip
 from vidpipe.job.prospect import look_ahead
 from vidpipe.job.run import RunResult, run
@@ -106,6 +109,28 @@ def test_rows_in_the_engine_fit_into_its_kv_cache(make_run: Make, monkeypatch: p
     bounded = make_run(windows(24), script={**slow, "kv_tokens": 200}, generation=generation)
     assert go(bounded, ClipReader).summary.statuses == {"ok": 24}
     assert 81 < max(held) < 200 + 81 < most, "a row takes 81 tokens, shared ones among them"
+
+
+def test_all_clips_that_have_come_through_go_to_the_engine_together(
+    make_run: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Future[Any]] = []
+    found: list[tuple[int, int]] = []
+    read, poll = Decoders.read, FakeEngine.poll
+
+    def noted(self: Decoders, clip: Clip, place: Place) -> Future[Any]:
+        begun.append(read(self, clip, place))
+        return begun[-1]
+
+    def counted(self: FakeEngine) -> list[Reply | Refusal]:
+        found.append((len(self._waiting), len(begun)))
+        return poll(self)
+
+    monkeypatch.setattr(Decoders, "read", noted)
+    monkeypatch.setattr(FakeEngine, "poll", counted)
+    monkeypatch.setattr(FakeEngine, "start", lambda self, graphs: futures.wait(begun))
+    assert go(make_run(windows(40), feed={"workers": 3}), ClipReader).summary.statuses == {"ok": 40}
+    assert found[0] == (4 * 2, 4 + 4), "two rows of one clip more than there are workers; as many clips are begun"
 
 
 def test_a_starved_engine_gets_more_workers(make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:

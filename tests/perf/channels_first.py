@@ -29,7 +29,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         model = str(qwen3_vl_2b.make(Path(folder) / "model"))
         preparer = VllmPreparer(model, {"model": model, "max_model_len": 16384, "load_format": "dummy"})
-        preparer.warm_up()  # leaves one thread
+        preparer.warm_up()
         vllm_renderer = preparer._renderer()._renderer
         for width, height in SIZES_WH:
             pixels = np.random.default_rng(0).integers(0, 256, (FRAMES, height, width, 3), dtype=np.uint8)

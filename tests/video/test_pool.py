@@ -239,6 +239,33 @@ def test_what_comes_first_comes_once_a_child_and_costs_no_job_its_time(tmp_path:
     assert len(list(tmp_path.iterdir())) == 2, "a child that replaces a dead one gets ready too"
 
 
+def make_many_objects() -> None:
+    _kept.extend([] for _ in range(200_000))
+
+
+_kept: list[list[object]] = []
+
+
+def objects_to_look_through() -> int:
+    return len(gc.get_objects())
+
+
+def test_what_came_first_is_not_looked_through_after_each_job() -> None:
+    with ClipPool(1) as pool:
+        seen = pool.submit(objects_to_look_through, name="n", time_limit_s=60, first=make_many_objects).result(90)
+    assert seen < 50_000
+
+
+def threads_of_native_libraries() -> str:
+    return os.environ["OMP_NUM_THREADS"]
+
+
+def test_a_child_computes_with_one_thread_whatever_its_parent_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "16")
+    with ClipPool(1) as pool:
+        assert run(pool, threads_of_native_libraries) == "1"
+
+
 def test_a_first_that_fails_fails_the_job() -> None:
     with ClipPool(1) as pool, pytest.raises(JobFailedError, match="a mistake of ours"):
         pool.submit(pid, name="n", time_limit_s=60, first=fail).result(90)

@@ -56,9 +56,6 @@ class SglangPreparer:
     def warm_up(self) -> None:
         """See `Preparer.warm_up`. Imports transformers and torch, not SGLang."""
         self._renderer()
-        import torch
-
-        torch.set_num_threads(1)  # N workers already use N cores
 
     def prepare(self, requests: Sequence[Request], identities: Sequence[str]) -> Prepared:
         """See `Preparer.prepare`."""

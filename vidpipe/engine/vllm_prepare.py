@@ -37,9 +37,6 @@ class VllmPreparer:
     def warm_up(self) -> None:
         """See `Preparer.warm_up`. About 7 s and 1 GB: it imports vLLM."""
         self._renderer()
-        import torch
-
-        torch.set_num_threads(1)  # N workers already use N cores
 
     def share(self, vllm_renderer: Any) -> None:
         """Use this renderer in this process from now on."""

@@ -116,11 +116,8 @@ class Loop:
         """
         self._feed.engine_started()
         while not stop():
-            self._decoded.top_up()
-            if not self._ready:
-                self._take()
-            while self._ready and self._has_room_for(self._ready[0]):
-                self._submit(self._ready.popleft())
+            self._fill(stop)
+            self._decoded.top_up()  # after that, or workers whose clips were taken would wait for the engine's step
             answered = self._poll()
             if not answered and not self._in_flight and not self._ready:
                 if self._decoded:
@@ -147,19 +144,29 @@ class Loop:
         self._feed.tick()
         return bool(replies)
 
-    def _take(self) -> None:
-        """Make the rows of a clip that has come through ready, or record why they cannot run."""
+    def _fill(self, stop: Callable[[], bool]) -> None:
+        """Give the engine all that has come through, as far as it has room: at one clip a step, workers wait for it."""
+        while not stop() and (self._ready or self._take()):
+            if not self._ready:
+                continue  # a clip that cannot be read
+            if not self._has_room_for(self._ready[0]):
+                return
+            self._submit(self._ready.popleft())
+
+    def _take(self) -> bool:
+        """Make the rows of a clip that has come through ready, or record why they cannot run; False without one."""
         arrival = self._decoded.next_finished()
         if arrival is None:
-            return
+            return False
         task, result = arrival.task, arrival.result
         if isinstance(result, MediaError):
             self._meter.rows += record_unreadable(self._feed, self._resolver, task, result)
-            return
+            return True
         self._meter.clip(result.seen, result.prepare_s, result.transfer_s)
         clip = _OpenClip(task, result, arrival.place, len(result.inputs))
         for planned, engine_input in zip(task.clip.rows, result.inputs, strict=True):
             self._ready.append(_Waiting(planned, clip, engine_input))
+        return True
 
     def _has_room_for(self, waiting: _Waiting) -> bool:
         if not self._in_flight:
