@@ -239,21 +239,24 @@ def test_what_comes_first_comes_once_a_child_and_costs_no_job_its_time(tmp_path:
     assert len(list(tmp_path.iterdir())) == 2, "a child that replaces a dead one gets ready too"
 
 
-def make_many_objects() -> None:
-    _kept.extend([] for _ in range(200_000))
-
-
 _kept: list[list[object]] = []
 
 
-def objects_to_look_through() -> int:
-    return len(gc.get_objects())
+def make_many_objects() -> None:
+    before = gc.get_stats()[0]["collections"]
+    _kept.extend([] for _ in range(200_000))
+    assert gc.get_stats()[0]["collections"] == before, "nothing was looked through meanwhile"
 
 
-def test_what_came_first_is_not_looked_through_after_each_job() -> None:
+def objects_to_look_through() -> tuple[int, bool]:
+    return len(gc.get_objects()), gc.isenabled()
+
+
+def test_what_comes_first_is_not_looked_through_for_garbage() -> None:
     with ClipPool(1) as pool:
-        seen = pool.submit(objects_to_look_through, name="n", time_limit_s=60, first=make_many_objects).result(90)
-    assert seen < 50_000
+        job = pool.submit(objects_to_look_through, name="n", time_limit_s=60, first=make_many_objects)
+        objects, is_enabled = job.result(90)
+    assert objects < 50_000 and is_enabled
 
 
 def threads_of_native_libraries() -> str:
