@@ -1,9 +1,10 @@
 """What `engine.data_parallel` brings on this host: the demo's rows, many times, for one engine and for more.
 
-    python tests/perf/data_parallel.py [--engines 1 2] [--repeats 10] [--set KEY=VALUE ...]
+    python tests/perf/data_parallel.py [--engines 1 2] [--repeats 10 | --recipe FILE] [--set KEY=VALUE ...]
 
 Every repeat begins 0.05 s later in the clips, so that nothing is cached. Rows/s are counted from the moment when all
-engines have started. On a GPU host: `--set model.path=... --set engine.args.max_model_len=...`.
+engines have started. On a GPU host the demo is too small: `feed.py --folder FOLDER --only D` leaves a workload with the
+recipe `FOLDER/recipe-rows.jsonl.yaml`.
 """
 
 from __future__ import annotations
@@ -58,11 +59,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engines", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--recipe", type=Path, help="to run in place of the demo's rows")
     parser.add_argument("--set", action="append", default=[], dest="settings", metavar="KEY=VALUE")
     options = parser.parse_args()
     first = None
     with tempfile.TemporaryDirectory() as folder:
-        recipe = make(Path(folder), options.repeats)
+        recipe = options.recipe or make(Path(folder), options.repeats)
         for engines in options.engines:
             found = measure(recipe, engines, options.settings)
             took_s = found["wall_s"] - found["idle_s"]["start"]
