@@ -27,6 +27,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 ROOT = Path(__file__).resolve().parents[1]
 TINY_MODEL = ROOT / "data" / "tiny-qwen3vl"
+TINY_LLAVA_ONEVISION2 = ROOT / "data" / "tiny-llava-onevision2"
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,7 +1,7 @@
 """A tiny random LLaVA-OneVision-2 checkpoint, with stand-ins for the code that the real one brings.
 
-vLLM loads the classes in `llava_onevision2_code` by their file and class names, as it does
-the hub's. The tower has what vLLM's `LlavaOnevision2VisionTower` loads: heads of 32 channels
+They are those of the trained one in `data/`; vLLM loads the classes by their file and class names, as it does the
+hub's. The tower has what vLLM's `LlavaOnevision2VisionTower` loads: heads of 32 channels
 (the split 4:6:6 of a head's half needs a multiple of 16), patches of 14 x 14, merged 2 x 2.
 """
 
@@ -21,7 +21,7 @@ from tests.checkpoints.common import (
     write_weights,
 )
 
-CODE = Path(__file__).parent / "llava_onevision2_code"
+CODE = Path(__file__).resolve().parents[2] / "data" / "tiny-llava-onevision2"
 END, PAD = "<|im_end|>", "<|endoftext|>"
 CONTROL = (PAD, "<|im_start|>", END, "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>")
 PATCH, MERGE = 14, 2
@@ -63,7 +63,8 @@ def write_configs(folder: Path, ids: Mapping[str, int], sizes: Sizes) -> None:
         ids: Id of each control word, and the number of tokens under `size`.
         sizes: Of the model.
     """
-    copy_code(CODE, folder)
+    if folder.resolve() != CODE:
+        copy_code(CODE, folder)
     text = {
         "model_type": "qwen3", "vocab_size": ids["size"], "hidden_size": sizes.width, "num_hidden_layers": sizes.layers,
         "intermediate_size": sizes.inner, "num_attention_heads": sizes.heads, "head_dim": sizes.head,

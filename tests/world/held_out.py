@@ -1,9 +1,12 @@
-"""Right answers by kind of question, unpruned and with half of the tokens dropped: `python -m tests.world.held_out`."""
+"""Right answers by kind of question, unpruned and, where the family can, with half of the tokens dropped.
+
+`python -m tests.world.held_out`.
+"""
 
 from __future__ import annotations
 
 from tests.world.questions import RULES
-from tests.world.rows import answers, engine, options, read_rows, share
+from tests.world.rows import answers, engine, eye_of, options, read_rows, share
 from vidpipe.recipe.schema import Pruning
 
 ARMS = {
@@ -17,10 +20,13 @@ def main() -> None:
     given = options(__doc__)
     lines = read_rows(given.rows, given.model)
     answered = {}
+    prunable = eye_of(given.model).family.abilities.pruning
     for arm, pruning in ARMS.items():
+        if pruning and pruning.method not in prunable:
+            continue
         with engine(given.model, pruning) as running:
             answered[arm] = answers(running, given.model, given.rows, lines)
-    print(f"| kind | rows | {' | '.join(f'{arm}, % right' for arm in ARMS)} |\n|---|---:|{'---:|' * len(ARMS)}")
+    print(f"| kind | rows | {' | '.join(f'{arm}, % right' for arm in answered)} |\n|---|---:|{'---:|' * len(answered)}")
     asked = [line["question_type"] for line in lines]
     for kind in sorted(set(asked), key=list(RULES).index):
         cells = (f"{100 * share(one, kind):.1f}" for one in answered.values())

@@ -1,6 +1,7 @@
 """The curve of a training as a picture: `python -m tests.world.training.curve CHECKPOINT/training.jsonl OUT.svg`.
 
-Shares of right answers on the test world over steps, unpruned and pruned, and of the questions for a time.
+Shares of right answers on the test world over steps, unpruned and, where the family can, pruned, and of the questions
+for a time.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def draw(log: Sequence[Mapping[str, Any]]) -> str:
         parts.append(f'<path d="M{LEFT} {y:.1f}H{right}" stroke="#ddd"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" font-size="11" text-anchor="end">{10 * tenths} %</text>')
     parts.append(f'<text x="{right}" y="{HEIGHT - 14}" font-size="11" text-anchor="end">{last} steps</text>')
-    for number, (name, (arm, kind, colour)) in enumerate(LINES.items()):
+    drawn = {name: line for name, line in LINES.items() if line[0] in points[0]["test"]}
+    for number, (name, (arm, kind, colour)) in enumerate(drawn.items()):
         way = " ".join(place(line["step"], line["test"][arm].get(kind, 0.0)) for line in points)
         parts.append(f'<polyline points="{way}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
         parts.append(f'<text x="{right + 8}" y="{TOP + 14 + 18 * number}" font-size="12" fill="{colour}">{name}</text>')
