@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineIn
 from vidpipe.engine.vllm_plugin.run import PluginRun
 from vidpipe.engine.vllm_prepare import VllmPreparer, row_error
 from vidpipe.errors import CapabilityError, EngineError
+from vidpipe.garbage import lasting
 from vidpipe.recipe.schema import EngineSection, Generation, Model
 
 OWNED_ARGS = {
@@ -75,6 +77,7 @@ class VllmEngine:
         """See `Engine.start`. On the CPU build without `enforce_eager` this would take over a minute."""
         vllm_environment.prepare(self.preparer.checkpoint)
         try:
+            _import_vllm()
             from vllm import EngineArgs
             from vllm.usage.usage_lib import UsageContext
             from vllm.v1.engine.llm_engine import LLMEngine
@@ -185,6 +188,13 @@ class VllmEngine:
             queue_s=None if times is None else max(0.0, times.scheduled_ts - times.queued_ts),
             engine_s=None if times is None else max(0.0, times.last_token_ts - times.scheduled_ts),
         )
+
+
+@cache
+def _import_vllm() -> None:
+    """Import vLLM; once, for what a dead engine leaves is garbage that the start of the next one should find."""
+    with lasting():
+        import vllm.v1.engine.llm_engine  # noqa: F401
 
 
 def _sampling_params(generation: Generation) -> Any:

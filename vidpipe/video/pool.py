@@ -8,7 +8,6 @@ MediaError `corrupt` or `timeout`, and the others do not notice.
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import queue
 import select
@@ -24,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from vidpipe.errors import MediaError
+from vidpipe.garbage import lasting
 from vidpipe.video.channel import ChannelClosedError, receive, send
 
 T = TypeVar("T")
@@ -38,17 +38,9 @@ def default_time_limit_s(duration_s: float) -> float:
 
 
 def _get_ready(first: Callable[[], object]) -> None:
-    """Run, in a child, what comes before its jobs. What that makes, like modules, is never garbage.
-
-    An engine's package is 700,000 objects. Looked through again and again they took a quarter of the time of their
-    import, and after each job 0.3 s of a core.
-    """
-    gc.disable()
-    try:
+    """Run, in a child, what comes before its jobs."""
+    with lasting():
         first()
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 @dataclass(frozen=True)
