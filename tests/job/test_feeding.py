@@ -55,10 +55,10 @@ def go(recipe: Path, reader: type[ClipReader]) -> RunResult:
     return run(dataclasses.replace(prospect, reader=reader(**fields)), recipe.parent / "run", Watcher())
 
 
-def windows(rows: int, each: int = 2) -> list[dict[str, Any]]:
-    """Rows on many clips: `each` rows a part of one of two files, shuffled."""
+def windows(rows: int) -> list[dict[str, Any]]:
+    """Rows on many clips: two rows a part of one of two files, shuffled."""
     found = [
-        {"id": f"r{i}", "video": "ab"[i % 2] + ".mp4", "question": "?", "clip_start": i // (2 * each) * 0.1}
+        {"id": f"r{i}", "video": "ab"[i % 2] + ".mp4", "question": "?", "clip_start": (i // 4) * 0.1}
         for i in range(rows)
     ]
     return found[::3] + found[1::3] + found[2::3]
@@ -111,9 +111,8 @@ def test_rows_in_the_engine_fit_into_its_kv_cache(make_run: Make, monkeypatch: p
     assert 81 < max(held) < 200 + 81 < most, "a row takes 81 tokens, shared ones among them"
 
 
-@pytest.mark.parametrize(("rows", "together"), [(1, 4), (2, 1)])
-def test_clips_that_have_come_through_go_to_the_engine_as_far_as_no_shared_beginning_is_lost(
-    make_run: Make, monkeypatch: pytest.MonkeyPatch, rows: int, together: int
+def test_all_clips_that_have_come_through_go_to_the_engine_together(
+    make_run: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[Future[Any]] = []
     found: list[tuple[int, int]] = []
@@ -130,9 +129,8 @@ def test_clips_that_have_come_through_go_to_the_engine_as_far_as_no_shared_begin
     monkeypatch.setattr(Decoders, "read", noted)
     monkeypatch.setattr(FakeEngine, "poll", counted)
     monkeypatch.setattr(FakeEngine, "start", lambda self, graphs: futures.wait(begun))
-    asked = windows(20 * rows, rows)
-    assert go(make_run(asked, feed={"workers": 3}), ClipReader).summary.statuses == {"ok": 20 * rows}
-    assert found[0] == (together * rows, 4 + together), "one clip more than there are workers; as many more are begun"
+    assert go(make_run(windows(40), feed={"workers": 3}), ClipReader).summary.statuses == {"ok": 40}
+    assert found[0] == (4 * 2, 4 + 4), "two rows of one clip more than there are workers; as many clips are begun"
 
 
 def test_a_starved_engine_gets_more_workers(make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:

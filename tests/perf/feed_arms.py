@@ -78,29 +78,25 @@ def ready_inputs(folder: Path, options: dict[str, Any]) -> Arms:
     startup_s = time.monotonic() - BEGAN_S
     for arm, rows in (("A", "grouped.jsonl"), ("A1", "fresh.jsonl")):
         prospect = prospect_of(folder, options, rows)
-        inputs: list[list[EngineInput]] = []
+        inputs: list[EngineInput] = []
         for clip, made in through_workers(prospect, engine, 2**60):
             done = prepare(prospect.recipe, engine.preparer, clip, made) if isinstance(made, PreparedClip) else made
-            inputs.append([one for one in done.inputs if isinstance(one, EngineInput)])
+            inputs += [one for one in done.inputs if isinstance(one, EngineInput)]
         yield arm, answered(engine, inputs) | {"startup_s": startup_s}
         engine._engine.reset_prefix_cache()
     engine.stop()
 
 
-def answered(engine: VllmEngine, inputs: list[list[EngineInput]]) -> dict[str, Any]:
-    """Give the engine all inputs, as fast as it takes them; of clips with several rows one a step, as `Loop` does."""
+def answered(engine: VllmEngine, inputs: list[EngineInput]) -> dict[str, Any]:
+    """Give the engine all inputs, as fast as it takes them."""
     waiting, prompts, finished_s = list(reversed(inputs)), {}, []
     before = prefix_counts(engine)
     start_s = time.monotonic()
     in_engine = 0
     while waiting or in_engine:
         while waiting and in_engine < 2 * engine.batch_rows:
-            rows = waiting.pop()
-            for one in rows:
-                engine.submit(one)
-            in_engine += len(rows)
-            if len(rows) > 1:
-                break
+            engine.submit(waiting.pop())
+            in_engine += 1
         for reply in engine.poll():
             assert isinstance(reply, Reply), reply
             in_engine -= 1

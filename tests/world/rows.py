@@ -81,9 +81,9 @@ def row(index: int, line: Mapping[str, Any]) -> Row:
 
 
 @contextmanager
-def engine(checkpoint: Path, pruning: Pruning | None = None) -> Iterator[VllmEngine]:
+def engine(checkpoint: Path, pruning: Pruning | None = None, **arguments: Any) -> Iterator[VllmEngine]:
     """vLLM with the checkpoint."""
-    settings = EngineSection(args={"max_model_len": 4096, "max_num_seqs": 16})
+    settings = EngineSection(args={"max_model_len": 4096, "max_num_seqs": 16, **arguments})
     demands = Demands() if pruning is None else Demands(pruning)
     started = VllmEngine(recipe(checkpoint).model, settings, str(checkpoint), demands)
     started.start()
@@ -93,23 +93,34 @@ def engine(checkpoint: Path, pruning: Pruning | None = None) -> Iterator[VllmEng
         started.stop()
 
 
-def answers(
+def prepared(
     running: VllmEngine, checkpoint: Path, folder: Path, lines: Sequence[Mapping[str, Any]], fault: Fault | None = None
-) -> list[Answered]:
-    """What the engine says to each line, in their order; `fault` changes what it is shown of each clip."""
+) -> list[list[EngineInput]]:
+    """Inputs of the rows of each clip; `fault` changes what they are shown."""
     settings = recipe(checkpoint)
     family, processor = family_and_processor(str(checkpoint), None, ROOT)
     reader = ClipReader(settings, family, processor, folder, allow_outside_root=True)
     rows = [row(index, line) for index, line in enumerate(lines)]
+    found = []
     for clip in make_plan(rows, settings, family, processor).clips:
         decoded = reader.read(clip)
         if fault is not None:
             (video,) = decoded.media
             assert isinstance(video, Video)
             decoded = replace(decoded, media=(fault(video),), identities=(f"{fault} {decoded.identities}",))
-        for made in prepare(settings, running.preparer, clip, decoded).inputs:
-            assert isinstance(made, EngineInput), made
-            running.submit(made)
+        made = prepare(settings, running.preparer, clip, decoded).inputs
+        found.append([one for one in made if isinstance(one, EngineInput)])
+        assert len(found[-1]) == len(made), made
+    return found
+
+
+def answers(
+    running: VllmEngine, checkpoint: Path, folder: Path, lines: Sequence[Mapping[str, Any]], fault: Fault | None = None
+) -> list[Answered]:
+    """What the engine says to each line, in their order; `fault` changes what it is shown of each clip."""
+    for clip in prepared(running, checkpoint, folder, lines, fault):
+        for one in clip:
+            running.submit(one)
     replies: dict[str, Reply] = {}
     while len(replies) < len(lines):
         replies |= {reply.id: reply for reply in running.poll()}

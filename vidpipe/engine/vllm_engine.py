@@ -17,6 +17,7 @@ import numpy as np
 from vidpipe.engine import vllm_environment, vllm_graphs
 from vidpipe.engine.compile_cache import compiling
 from vidpipe.engine.devices import computes_on_gpu
+from vidpipe.engine.first_rows import FirstRows
 from vidpipe.engine.interface import NO_DEMANDS, Capabilities, Demands, EngineInput, Refusal, Reply, WantedGraphs
 from vidpipe.engine.vllm_plugin.run import PluginRun
 from vidpipe.engine.vllm_prepare import VllmPreparer, row_error
@@ -99,31 +100,46 @@ class VllmEngine:
         except Exception as error:  # whatever a third-party engine raises while it starts
             raise EngineError("engine_start", f"vLLM cannot start: {type(error).__name__}: {error}") from error
         self._vision_ids: dict[str, tuple[int, ...]] = {}
+        self._names: dict[str, str] = {}
         self._refusals: list[Reply | Refusal] = []
         cache = self._engine.vllm_config.cache_config
+        self._first_rows = FirstRows(bool(cache.enable_prefix_caching))
         self.kv_tokens = cache.num_gpu_blocks * cache.block_size if cache.num_gpu_blocks else None
         self.batch_rows = self._engine.vllm_config.scheduler_config.max_num_seqs
         if self._engine.renderer.mm_processor_cache is None:
             self.preparer.share(self._engine.renderer)
 
     def submit(self, engine_input: EngineInput) -> None:
-        """See `Engine.submit`.
+        """See `Engine.submit`. Rows wait here until the first one on their clip is computed."""
+        if self._first_rows.enters(engine_input):
+            self._add([engine_input])
+
+    def _add(self, rows: list[EngineInput]) -> None:
+        """Give rows to vLLM; in place of a first one that it refuses, the next on its clip.
 
         With a core process the rows of a clip send it their media once: it keeps the last
         `mm_processor_cache_gb` of them, and the cache on this side knows which.
         """
         from vllm.v1.engine.exceptions import EngineDeadError
 
-        payload, sent = self._without_known_media(engine_input.payload)
-        try:
-            self._engine.add_request(engine_input.id, payload, _sampling_params(engine_input.generation))
-            self._vision_ids[engine_input.id] = engine_input.vision_token_ids
-        except EngineDeadError as error:
-            raise EngineError("engine_dead", f"vLLM died: {error}") from error
-        except Exception as error:  # the engine itself has not seen the request
-            for mm_hash in sent:
-                self._engine.renderer.mm_processor_cache.invalidate(mm_hash)
-            self._refusals.append(Refusal(engine_input.id, row_error(error)))
+        while rows:
+            row, *rows = rows
+            payload, sent = self._without_known_media(row.payload)
+            try:
+                name = self._engine.add_request(row.id, payload, _sampling_params(row.generation))
+                self._names[row.id], self._vision_ids[row.id] = name, row.vision_token_ids
+            except EngineDeadError as error:
+                raise EngineError("engine_dead", f"vLLM died: {error}") from error
+            except Exception as error:  # the engine itself has not seen the request
+                for mm_hash in sent:
+                    self._engine.renderer.mm_processor_cache.invalidate(mm_hash)
+                self._refusals.append(Refusal(row.id, row_error(error)))
+                rows += self._first_rows.refused(row.id)
+
+    def _computed(self, row_id: str) -> bool:
+        """Whether all of a row's prompt has been computed."""
+        state = self._engine.output_processor.request_states.get(self._names[row_id])
+        return state is None or not state.is_prefilling
 
     def _without_known_media(self, payload: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
         """A copy of a payload without the media that the core process has; hashes of those that it will get now."""
@@ -152,7 +168,12 @@ class VllmEngine:
         except Exception as error:  # after an error inside a step the engine's state is lost
             raise EngineError("engine_dead", f"vLLM died: {type(error).__name__}: {error}") from error
         self.steps += bool(outputs)
-        return [*refusals, *(self._reply(output) for output in outputs if output.finished)]
+        replies = [self._reply(output) for output in outputs if output.finished]
+        for reply in replies:
+            self._add(self._first_rows.left(reply.id))
+        for row_id in filter(self._computed, self._first_rows.ids):
+            self._add(self._first_rows.computed(row_id))
+        return [*refusals, *replies]
 
     def encoder_report(self) -> dict[str, Any] | None:
         """See `Engine.encoder_report`."""
@@ -177,6 +198,7 @@ class VllmEngine:
             completion = None
         times = output.metrics
         vision_ids = self._vision_ids.pop(output.request_id, ())
+        self._names.pop(output.request_id, None)
         return Reply(
             id=output.request_id,
             text=None if completion is None else completion.text,

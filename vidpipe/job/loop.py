@@ -145,22 +145,13 @@ class Loop:
         return bool(replies)
 
     def _fill(self, stop: Callable[[], bool]) -> None:
-        """Give the engine what has come through, as far as it has room.
-
-        Of clips with several rows one before each step: a scheduler whose encoder budget is used up lets the rows of a
-        further clip in up to the video, where none of them finds the beginning that it shares with the others (vLLM
-        `v1/core/sched/scheduler.py`, `_try_schedule_encoder_inputs`). Clips with one row lose nothing, and all go in.
-        """
-        several = False
-        while not stop():
+        """Give the engine all that has come through, as far as it has room: at one clip a step, workers wait for it."""
+        while not stop() and (self._ready or self._take()):
             if not self._ready:
-                if several or not self._take():
-                    return
-                several = len(self._ready) > 1
-            elif self._has_room_for(self._ready[0]):
-                self._submit(self._ready.popleft())
-            else:
+                continue  # a clip that cannot be read
+            if not self._has_room_for(self._ready[0]):
                 return
+            self._submit(self._ready.popleft())
 
     def _take(self) -> bool:
         """Make the rows of a clip that has come through ready, or record why they cannot run; False without one."""

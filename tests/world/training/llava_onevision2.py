@@ -25,7 +25,7 @@ SIZES = Sizes(
     rope_theta=1e4,
     max_pixels=LLAVA_ONEVISION2.bounds["longest_edge"],
 )
-"""7.7 million parameters; the text model is that of the Qwen3-VL one, the tower's heads have 64 channels."""
+"""7.8 million parameters; the text model is that of the Qwen3-VL one, the tower's heads have 64 channels."""
 DEVIATION = 0.02
 """Of the first random weights."""
 
