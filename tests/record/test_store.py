@@ -10,13 +10,14 @@ import pytest
 
 from tests.record.runs import COLUMNS, LEASE_S, claim, ids_of, make_run, row, writer_for
 from vidpipe.errors import RecipeError
+from vidpipe.manifest.row import ColumnKind
 from vidpipe.record import entries
 from vidpipe.record import merge as merge_module
 from vidpipe.record.disk import read_mark, set_mark
 from vidpipe.record.entries import Entry
 from vidpipe.record.holder import this_process
 from vidpipe.record.merge import is_complete, merge
-from vidpipe.record.row import ReplyRecord
+from vidpipe.record.row import OutputRow, ReplyRecord
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.schema import KIND_KEY, output_schema, to_json
 from vidpipe.record.shard_writer import RESOLVED_KEY
@@ -68,6 +69,21 @@ def test_texts_that_utf8_cannot_hold_are_written(tmp_path: Path) -> None:
     rows = pq.read_table(run_dir.results).to_pylist()
     assert [r["text"] for r in rows] == ["half \ufffd pair", "nul \0", "", None, "x" * 100_000]
     assert json.loads(rows[0]["answer"]) == "\ud83d" and rows[0]["video"] == "\ufffd"
+
+
+def test_no_two_columns_have_one_name() -> None:
+    columns: dict[str, ColumnKind] = dict.fromkeys(
+        ("status", "manifest.status", "manifest.manifest.status", "manifest.other", "other"), "text"
+    )
+    names = output_schema(columns).names
+    assert len(set(names)) == len(names)
+    written = json.loads(to_json(OutputRow("a", None, "ok", manifest={name: name for name in columns}), columns))
+    assert (written["status"], written["manifest.status"], written["manifest.manifest.status"]) == (
+        "ok",
+        "status",
+        "manifest.status",
+    )
+    assert (written["manifest.other"], written["other"]) == ("manifest.other", "other")
 
 
 def test_no_row_is_an_empty_file_of_the_same_schema(tmp_path: Path) -> None:

@@ -66,13 +66,14 @@ _FIELDS: list[tuple[str, pa.DataType]] = [
 ]
 OWN_COLUMNS = frozenset(name for name, _ in _FIELDS)
 KIND_KEY = b"vidpipe.kind"
+_PREFIX = "manifest."
 
 
 def output_schema(columns: Mapping[str, ColumnKind]) -> pa.Schema:
     """The schema of a run whose manifest has `columns`.
 
-    A manifest column with the name of one of ours becomes `manifest.<name>`; `id` and
-    `clip_id` are shared.
+    A manifest column with the name of one of ours becomes `manifest.<name>` (see `output_name`);
+    `id` and `clip_id` are shared.
     """
     fields = [pa.field(name, kind) for name, kind in _FIELDS]
     for name, kind in columns.items():
@@ -82,8 +83,14 @@ def output_schema(columns: Mapping[str, ColumnKind]) -> pa.Schema:
 
 
 def output_name(column: str) -> str:
-    """Name of a manifest column in the output."""
-    return f"manifest.{column}" if column in OWN_COLUMNS else column
+    """Name of a manifest column in the output; no two columns get one name.
+
+    A result can be a manifest again, which then has both `status` and `manifest.status`.
+    """
+    own = column
+    while own.startswith(_PREFIX):
+        own = own.removeprefix(_PREFIX)
+    return _PREFIX + column if own in OWN_COLUMNS else column
 
 
 def to_json(row: OutputRow, columns: Mapping[str, ColumnKind]) -> bytes:
