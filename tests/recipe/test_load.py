@@ -1,3 +1,5 @@
+import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -69,7 +71,40 @@ def test_missing_file_folder_and_encoding(tmp_path: Path) -> None:
         load_recipe(tmp_path / "latin.yaml", [])
 
 
-@pytest.mark.parametrize("assignment", ["sampling.fps", "=1", "manifest.x=1", "sampling.fps={{"])
+@pytest.mark.parametrize("value", ["What # is it?", "# how many", "[a, b] # two", '"a # b" # c', "1 # x"])
+def test_no_part_of_a_value_is_a_comment(tmp_path: Path, value: str) -> None:
+    with pytest.raises(RecipeError, match=r"--set prompt: YAML takes what follows # .*Quote the text") as caught:
+        load_recipe(write(tmp_path, GOOD), [f"prompt={value}"])
+    (shown,) = shlex.split(str(caught.value).rpartition("--set ")[2])
+    assert load_recipe(tmp_path / "job.yaml", [shown]).recipe.prompt == value
+
+
+@pytest.mark.parametrize("value", ["C#", '"What # is it?"', "'a # b'", "|\n  a # b"])
+def test_a_value_may_hold_the_sign_of_a_comment(tmp_path: Path, value: str) -> None:
+    assert "#" in str(load_recipe(write(tmp_path, GOOD), [f"prompt={value}"]).recipe.prompt)
+
+
+def test_a_key_without_a_value_can_be_set_below(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD + "pruning:\nsampling: {fps: 1}\n")
+    recipe = load_recipe(path, ["pruning.method=evs", "pruning.rate=0.5", "sampling.max_frames=8"]).recipe
+    assert recipe.pruning and recipe.pruning.rate == 0.5
+    assert (recipe.sampling.fps, recipe.sampling.max_frames) == (1, 8)
+
+
+def test_characters_that_json_writes_as_two_are_one(tmp_path: Path) -> None:
+    asked = "What \U0001f600 happens? \u00e9"
+    written = {"manifest": "rows.jsonl", "model": {"path": "m"}, "generation": {"stop": [asked]}, "system": asked}
+    recipe = load_recipe(write(tmp_path, json.dumps(written)), [f"prompt={json.dumps(asked)}"]).recipe
+    assert (recipe.prompt, recipe.system, recipe.generation.stop) == (asked, asked, [asked])
+    for text, more in ((GOOD, ['prompt="\\ud83d"']), (GOOD + 'prompt: "\\ud83d?"\n', [])):
+        with pytest.raises(RecipeError, match="half of a surrogate pair"):
+            load_recipe(write(tmp_path, text), more)
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    ["sampling.fps", "=1", "manifest.x=1", "sampling.fps={{", "sampling={fps: 1, fps: 2}", "overrides=&a [*a]"],
+)
 def test_bad_assignments(tmp_path: Path, assignment: str) -> None:
     with pytest.raises(RecipeError, match="--set"):
         load_recipe(write(tmp_path, GOOD), [assignment])
