@@ -29,6 +29,8 @@ RARE_COLUMNS = frozenset(
 """Columns with a meaning here beside those that a simple row has."""
 WINDOW_COLUMNS = frozenset({"clip_start", "clip_end", "start", "end"})
 SECTIONS = ("sampling", "generation")
+EXACT_BELOW = 2.0**53
+"""From here on not every whole number is a float."""
 OPTION_STYLES = ("as_is", "dot", "paren", "auto")
 
 
@@ -183,7 +185,10 @@ def _row(record: Record, index: int, row_id: str, recipe_has_prompt: bool) -> Ro
 
 
 def _settings(values: Mapping[str, Any], section: str) -> dict[str, Any]:
-    """Settings written nested (`{"sampling": {"fps": 1}}`) or dotted (`"sampling.fps": 1`), never one key both ways."""
+    """Settings written nested (`{"sampling": {"fps": 1}}`) or dotted (`"sampling.fps": 1`), never one key both ways.
+
+    A whole number is one as `8.0` too: tables write a column so if a single cell of it is empty.
+    """
     nested = values.get(section)
     if nested is not None and not isinstance(nested, dict):
         raise RowError("bad_value", f"{section} must be an object, found {nested!r}.")
@@ -194,4 +199,8 @@ def _settings(values: Mapping[str, Any], section: str) -> dict[str, Any]:
             if key in settings:
                 raise RowError("bad_value", f"{section}.{key} stands twice, nested and dotted. Keep one.")
             settings[key] = values[name]
-    return settings
+    return {key: int(value) if _is_whole(value) else value for key, value in settings.items()}
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is float and value.is_integer() and abs(value) < EXACT_BELOW
