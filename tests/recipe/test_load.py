@@ -39,6 +39,8 @@ def test_keeps_what_was_given_apart_from_defaults(tmp_path: Path) -> None:
         (GOOD + "samplng: {fps: 1}\n", r"job.yaml, line 3: unknown key 'samplng'. Did you mean 'sampling'"),
         (GOOD + "sampling:\n  fsp: 1\n", r"line 4: unknown key 'sampling.fsp'. Did you mean 'fps'"),
         (GOOD + "overrides:\n- when: {a: 1}\n  samplin: {}\n", r"line 5: unknown key .*Did you mean 'sampling'"),
+        (GOOD + "overrides: [{when: {a: 1}, sampling: {fsp: 1}}]\n", r"line 3: overrides.0: .*sampling.fsp: Extra"),
+        (GOOD + "overrides: [{when: {a: 1}, generation: {seed: x}}]\n", r"generation.seed: Input should be .* integer"),
         (GOOD + "sampling: {fps: two}\n", r"line 3: sampling.fps: .*found 'two'"),
         (GOOD + "sampling: {fps: 0}\n", r"sampling.fps: .*greater than 0"),
         (GOOD + "sampling: {min_frames: 9, max_frames: 3}\n", r"min_frames 9 is above max_frames 3"),

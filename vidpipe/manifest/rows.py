@@ -13,7 +13,7 @@ from typing import Any
 
 from vidpipe.errors import RowError
 from vidpipe.manifest.answers import refuse_unfit_answer
-from vidpipe.manifest.cells import clean_text, number, text, texts, word
+from vidpipe.manifest.cells import EXACT_BELOW, clean_text, number, text, texts, word
 from vidpipe.manifest.chat import chat_of
 from vidpipe.manifest.media import first_window, media_of
 from vidpipe.manifest.row import BadRow, Fault, Medium, Record, Row
@@ -29,8 +29,6 @@ RARE_COLUMNS = frozenset(
 """Columns with a meaning here beside those that a simple row has."""
 WINDOW_COLUMNS = frozenset({"clip_start", "clip_end", "start", "end"})
 SECTIONS = ("sampling", "generation")
-EXACT_BELOW = 2.0**53
-"""From here on not every whole number is a float."""
 OPTION_STYLES = ("as_is", "dot", "paren", "auto")
 
 

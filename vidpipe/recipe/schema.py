@@ -240,6 +240,24 @@ PassingCause = Literal["no_completion", "timeout", "not_openable"]
 """Outcomes that may be different the next time: of a busy engine, or a busy file server."""
 
 
+def _refuse_odd_values(sampling: dict[str, Any], generation: dict[str, Any]) -> None:
+    """Refuse what no row could have, before the first one that would get it.
+
+    Raises:
+        ValueError: naming the key.
+    """
+    sections: tuple[tuple[str, type[Section], dict[str, Any]], ...] = (
+        ("generation", Generation, generation),
+        ("sampling", Sampling, sampling),
+    )
+    for name, section, values in sections:
+        try:
+            section.model_validate(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ValueError(f"{'.'.join(map(str, (name, *first['loc'])))}: {first['msg']}") from None
+
+
 class RetryRule(Section):
     """Rows that are asked again, and what is different then."""
 
@@ -259,16 +277,7 @@ class RetryRule(Section):
 
     @model_validator(mode="after")
     def _a_change_that_can_help(self) -> RetryRule:
-        sections: tuple[tuple[str, type[Section], dict[str, Any]], ...] = (
-            ("generation", Generation, self.generation),
-            ("sampling", Sampling, self.sampling),
-        )
-        for name, section, values in sections:
-            try:
-                section.model_validate(values)
-            except ValidationError as error:
-                first = error.errors()[0]
-                raise ValueError(f"{'.'.join(map(str, (name, *first['loc'])))}: {first['msg']}") from None
+        _refuse_odd_values(self.sampling, self.generation)
         if self.changes_something and not (self.generation or self.sampling):
             raise ValueError(
                 "the same question gets the same reply; say what changes, for example generation: {max_tokens: 256}"
@@ -300,6 +309,11 @@ class Override(Section):
     """Keys of `sampling` to replace."""
     generation: dict[str, Any] = Field(default_factory=dict)
     """Keys of `generation` to replace."""
+
+    @model_validator(mode="after")
+    def _values_that_rows_can_have(self) -> Override:
+        _refuse_odd_values(self.sampling, self.generation)
+        return self
 
 
 class Recipe(Section):
