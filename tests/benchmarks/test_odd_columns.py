@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,19 @@ def test_equal_replies_to_unlike_questions_are_scored_apart() -> None:
 @pytest.mark.parametrize("reply", ["[" * 5000 + "]", f"[{'1' * 400}]"])
 def test_a_reply_that_repeats_itself_is_wrong_and_ends_nothing(reply: str) -> None:
     assert scores([Question(["1.20s"])], reply, "jumpscore.ov2") == [0]
+
+
+@pytest.mark.parametrize(
+    ("profile", "reply", "question"),
+    [
+        ("timelens.lmms_main.miou", "9" * 5000, Question([5, 10])),
+        ("vsi.lenient", "answer " * 10_000, Question("4", "object_counting")),
+    ],
+)
+def test_a_long_reply_that_repeats_itself_takes_no_minutes(profile: str, reply: str, question: Question) -> None:
+    started = time.process_time()
+    assert scores([question], reply, profile) == [0]
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("verdict", ["{'pred': 'yes', 'score': 1e999}", "{'score': " + "(" * 5000])

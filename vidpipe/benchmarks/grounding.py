@@ -30,7 +30,9 @@ _RANGE = re.compile(rf"({_NUMBER})\s*[\u2013-]\s*({_NUMBER})")
 _RANGE_S = re.compile(rf"({_NUMBER})\s*s?\s*[\u2013-]\s*({_NUMBER})\s*s?")
 _ONE_NUMBER = re.compile(rf"\b{_NUMBER}\b")
 _TIMELENS_CLOCK = re.compile(r"\b(?:\d{1,2}:\d{2}:\d{2}(?:\.\d+)?|\d{1,2}:\d{2}(?:\.\d+)?)\b")
-_TIMELENS_RANGES = tuple(re.compile(rf"(\d+\.?\d*){between}(\d+\.?\d*)") for between in (r"\s*-\s*", r"\s+to\s+"))
+_TIMELENS_RANGES = tuple(  # `++`: a reply of thousands of digits is gone through once, not from each of them anew
+    re.compile(rf"(?<!\d)(\d++(?:\.\d*+)?){between}(\d+(?:\.\d*)?)") for between in (r"\s*-\s*", r"\s+to\s+")
+)
 _TIMELENS_NUMBER = re.compile(r"\b\d+\.?\d*\b")
 
 
