@@ -121,6 +121,23 @@ def test_another_type_than_published_is_refused(tmp_path: Path, change: dict[str
         imported(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "record"),
+    [
+        ("timelens", {"video_path": "a.mp4", "query": "?", "span": []}),
+        (
+            "nextqa",
+            {"video": 1, "qid": 2, "type": "XX", "question": "?", "answer": 0, **{f"a{n}": "x" for n in range(5)}},
+        ),
+        ("activitynetqa", {"question_id": "q", "video_name": "v", "question": "?", "answer": "a", "type": 12}),
+    ],
+)
+def test_a_value_that_was_never_published_is_named(tmp_path: Path, name: str, record: dict[str, Any]) -> None:
+    source = read_source(write_source(tmp_path, [record]))
+    with pytest.raises(ManifestError, match=f"test.jsonl, record 1: its values are not what {name} publishes"):
+        import_rows(get_importer(name), source, tmp_path)
+
+
 def test_what_is_no_published_file_is_refused(tmp_path: Path) -> None:
     for name, text in (("a.jsonl", '{"id": 1}\n'), ("b.jsonl", "{\n"), ("c.txt", ""), ("d.json", "[1]")):
         (tmp_path / name).write_text(text)

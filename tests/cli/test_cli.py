@@ -42,6 +42,23 @@ def test_every_command_has_help(command: str) -> None:
     assert result.returncode == 0 and command in vidpipe("--help").stdout
 
 
+def test_a_path_that_cannot_be_written_is_named(make_run: Make, tmp_path: Path) -> None:
+    recipe, run_dir = (
+        make_run(rows=[{"id": "a", "video": "a.mp4", "question": "?", "answer": "fake"}]),
+        tmp_path / "run",
+    )
+    assert vidpipe("run", recipe, "-o", run_dir).returncode == 0
+    for command in (
+        ("run", recipe, "-o", recipe / "run"),
+        ("score", run_dir, "--profile", "exact", "--rows", tmp_path / "no" / "rows.jsonl"),
+        ("score", run_dir, "--profile", "exact", "--submission", tmp_path),
+        ("merge", run_dir, "-o", recipe / "all.parquet"),
+    ):
+        result = vidpipe(*command)
+        assert result.returncode == 2 and "Traceback" not in result.stderr, result.stderr
+        assert str(tmp_path) in result.stderr and "Give another path" in result.stderr
+
+
 def test_a_run_its_repetition_and_its_merge(make_run: Make, tmp_path: Path) -> None:
     recipe = make_run()
     first = vidpipe("run", recipe, cwd=tmp_path)

@@ -83,6 +83,17 @@ def test_one_process_is_signalled_and_typed_again(make_run: Make, number: int) -
     assert_every_row_once(recipe, ROWS)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+def test_a_signal_before_there_is_work_is_an_interruption_too(make_run: Make, number: int) -> None:
+    recipe = make_run()
+    (recipe.parent / "rows.jsonl").unlink()
+    os.mkfifo(recipe.parent / "rows.jsonl")
+    process = start(recipe)
+    with (recipe.parent / "rows.jsonl").open("w"):  # waits until it is read
+        process.send_signal(number)
+        assert process.wait(60) == 75
+
+
 @pytest.mark.parametrize("seed", range(RUNS))
 def test_many_processes_many_accidents(make_run: Make, seed: int) -> None:
     print(f"seed {seed}")

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image as Picture
 
-from tests.conftest import vidpipe
+from tests.conftest import TINY_MODEL, vidpipe
 from tests.job.test_run import go, rows_of
+from tests.video.clips import write_blocks
 from vidpipe.engine.fake import FakePreparer
 from vidpipe.engine.interface import EngineInput, Request, Video
 from vidpipe.errors import CapabilityError
@@ -277,3 +278,30 @@ def test_rows_of_text_only_are_no_clip_of_several() -> None:
     asked = [Request(name, ({"role": "user", "content": "Hi"},), Generation()) for name in ("a", "b")]
     clips = [made.clip for made in FakePreparer().prepare(asked, []).inputs if isinstance(made, EngineInput)]
     assert clips == ["a", "b"], "several engines share them out"
+
+
+@pytest.mark.parametrize("family", ["qwen3_vl", "minimax_m3"])
+def test_a_header_that_claims_any_number_of_frames_costs_no_run(make_run: Make, tmp_path: Path, family: str) -> None:
+    """AVI recorders write 0xFFFFFFFF until they know better; one that was killed never does."""
+    content = bytearray(
+        write_blocks(tmp_path / "whole.avi", codec="mjpeg", pix_fmt="yuvj420p", options={"g": "1"}).read_bytes()
+    )
+    header = content.index(b"strh") + 8
+    content[header + 32 : header + 36] = b"\xff" * 4
+    (tmp_path / "lie.avi").write_bytes(content)
+    (tmp_path / "cut.avi").write_bytes(content[: len(content) // 2])
+    rows = [{"id": name, "video": name, "question": "?"} for name in ("cut.avi", "lie.avi", "a.mp4")]
+    recipe = make_run(rows, model={"path": str(TINY_MODEL), "family": family})
+    planned = forecast(look_ahead(load_recipe(recipe, [])))
+    assert (planned.unknown_clips, planned.video_s, planned.unreadable) == (2, 3.0, {})
+    found = rows_of(go(recipe))
+    assert {row["status"] for row in found.values()} == {"ok"}
+    assert found["cut.avi"]["media"]["outcome"] == "ok_partial" and found["cut.avi"]["media"]["frames_missing"] > 2**31
+    assert found["lie.avi"]["media"]["outcome"] == "ok"
+
+
+def test_a_bound_that_no_clip_has_costs_its_row(make_run: Make) -> None:
+    rows: list[dict[str, Any]] = [{"id": "a", "video": "a.mp4", "question": "?"}]
+    rows += [{**rows[0], "id": f"most{n}", "sampling.min_pixels": 2**n} for n in (40, 41, 80)]
+    found = rows_of(go(make_run(rows)))
+    assert [row["status"] for row in found.values()] == ["ok", "ok", "row_error", "row_error"]

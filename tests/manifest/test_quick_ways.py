@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from vidpipe.manifest import jsonl, rows
 from vidpipe.manifest.row import BadRow, Record, Row
 
-COMMON = ("id", "video", "question", "prompt", "options", "clip_id", "group_id", "answer", "answer_type")
+COMMON = (
+    "id", "video", "question", "prompt", "options", "clip_id", "group_id", "answer", "answer_type", "answers",
+    "categories",
+)  # fmt: skip
 OTHERS = (*sorted(rows.RARE_COLUMNS | rows.WINDOW_COLUMNS), "sampling", "sampling.fps", "generation.seed", "meta")
 TEXTS = st.sampled_from(["a", "", "é", "\ud800", "3", "nan"])
 VALUES = st.recursive(
@@ -37,6 +40,8 @@ def without_quick_way(monkeypatch: pytest.MonkeyPatch, values: dict[str, Any], h
 @example({"id": "a", "video": "b", "question": "?", "sampling.fps": 1, "generation": {"seed": 2}}, False)
 @example({"id": "a", "video": "b", "question": 0}, True)
 @example({"id": "a", "video": "b", "question": "?", "options": ["x"], "answer": "B", "answer_type": "choice"}, True)
+@example({"id": "a", "video": "b", "question": "?", "categories": "long"}, True)
+@example({"id": "a", "video": "b", "question": "?", "answers": "kitty"}, True)
 def test_simple_rows_are_what_the_whole_check_makes_of_them(values: dict[str, Any], has_prompt: bool) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         slow = without_quick_way(monkeypatch, values, has_prompt)
@@ -64,6 +69,7 @@ def test_every_column_with_a_meaning_is_known_to_the_quick_way(monkeypatch: pyte
 def test_an_ordinary_row_and_line_take_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the tests above would compare the slow way with itself."""
     values = {"id": "q", "video": "a.mp4", "question": "What: é?", "options": ["a"], "meta": {"k": 1.5}, "end": 2}
+    values |= {"answers": ["b"], "categories": {"c": "d"}}
     monkeypatch.setattr(rows, "_row", pytest.fail)
     monkeypatch.setattr(jsonl, "_DECODER", None)
     record = jsonl._read_line(1, json.dumps(values).encode())

@@ -196,3 +196,22 @@ def test_a_set_has_one_row_a_place(tmp_path: Path) -> None:
     assert [(fault.kind, fault.line) for fault in manifest.faults] == [("bad_value", 4)]
     assert "line 2" in manifest.faults[0].message
     assert [isinstance(row, BadRow) for row in manifest.rows] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_column_of_whole_numbers_may_have_gaps(tmp_path: Path, suffix: str) -> None:
+    """Tables then hold 8.0 for 8."""
+    path, columns = tmp_path / f"rows{suffix}", {"id": ["a", "b"], "video": ["a.mp4"] * 2, "question": ["?"] * 2}
+    if suffix == ".csv":
+        path.write_text("id,video,question,sampling.max_frames,generation.seed\na,a.mp4,?,8.0,\nb,a.mp4,?,,3.0\n")
+    else:
+        pq.write_table(pa.table({**columns, "sampling.max_frames": [8.0, None], "generation.seed": [None, 3.0]}), path)
+    first, second = scan_manifest(path, recipe_has_prompt=False).rows
+    assert isinstance(first, Row) and isinstance(second, Row)
+    assert (repr(first.sampling), repr(second.generation)) == ("{'max_frames': 8}", "{'seed': 3}")
+    odd = to_row(
+        Record(1, {"id": 1, "video": "a.mp4", "question": "?", "sampling": {"fps": 0.5, "x": 1e300}}),
+        0,
+        recipe_has_prompt=False,
+    )
+    assert isinstance(odd, Row) and odd.sampling == {"fps": 0.5, "x": 1e300}

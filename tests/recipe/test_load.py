@@ -1,3 +1,5 @@
+import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -37,10 +39,17 @@ def test_keeps_what_was_given_apart_from_defaults(tmp_path: Path) -> None:
         (GOOD + "samplng: {fps: 1}\n", r"job.yaml, line 3: unknown key 'samplng'. Did you mean 'sampling'"),
         (GOOD + "sampling:\n  fsp: 1\n", r"line 4: unknown key 'sampling.fsp'. Did you mean 'fps'"),
         (GOOD + "overrides:\n- when: {a: 1}\n  samplin: {}\n", r"line 5: unknown key .*Did you mean 'sampling'"),
+        (GOOD + "overrides: [{when: {a: 1}, sampling: {fsp: 1}}]\n", r"line 3: overrides.0: .*sampling.fsp: Extra"),
+        (GOOD + "overrides: [{when: {a: 1}, generation: {seed: x}}]\n", r"generation.seed: Input should be .* integer"),
         (GOOD + "sampling: {fps: two}\n", r"line 3: sampling.fps: .*found 'two'"),
         (GOOD + "sampling: {fps: 0}\n", r"sampling.fps: .*greater than 0"),
         (GOOD + "sampling: {min_frames: 9, max_frames: 3}\n", r"min_frames 9 is above max_frames 3"),
         (GOOD + "generation: {max_tokens: '8'}\n", r"generation.max_tokens"),
+        (GOOD + f"generation: {{seed: {2**63}}}\n", r"generation.seed: .*less than"),
+        (GOOD + f"generation: {{max_tokens: {2**63}}}\n", r"generation.max_tokens: .*less than"),
+        (GOOD + "generation: {temperature: .inf}\n", r"generation.temperature: .*finite"),
+        (GOOD + f"sampling: {{min_pixels: {10**20}}}\n", r"sampling.min_pixels: .*less than"),
+        (GOOD + f"sampling: {{num_frames: {10**9}}}\n", r"sampling.num_frames: .*less than"),
         (GOOD + "manifest: b.jsonl\n", r"line 3: key 'manifest' stands twice"),
         ("model: {path: m}\n", r"key 'manifest' is missing"),
         ("- a\n", r"must be a YAML mapping"),
@@ -69,7 +78,40 @@ def test_missing_file_folder_and_encoding(tmp_path: Path) -> None:
         load_recipe(tmp_path / "latin.yaml", [])
 
 
-@pytest.mark.parametrize("assignment", ["sampling.fps", "=1", "manifest.x=1", "sampling.fps={{"])
+@pytest.mark.parametrize("value", ["What # is it?", "# how many", "[a, b] # two", '"a # b" # c', "1 # x"])
+def test_no_part_of_a_value_is_a_comment(tmp_path: Path, value: str) -> None:
+    with pytest.raises(RecipeError, match=r"--set prompt: YAML takes what follows # .*Quote the text") as caught:
+        load_recipe(write(tmp_path, GOOD), [f"prompt={value}"])
+    (shown,) = shlex.split(str(caught.value).rpartition("--set ")[2])
+    assert load_recipe(tmp_path / "job.yaml", [shown]).recipe.prompt == value
+
+
+@pytest.mark.parametrize("value", ["C#", '"What # is it?"', "'a # b'", "|\n  a # b"])
+def test_a_value_may_hold_the_sign_of_a_comment(tmp_path: Path, value: str) -> None:
+    assert "#" in str(load_recipe(write(tmp_path, GOOD), [f"prompt={value}"]).recipe.prompt)
+
+
+def test_a_key_without_a_value_can_be_set_below(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD + "pruning:\nsampling: {fps: 1}\n")
+    recipe = load_recipe(path, ["pruning.method=evs", "pruning.rate=0.5", "sampling.max_frames=8"]).recipe
+    assert recipe.pruning and recipe.pruning.rate == 0.5
+    assert (recipe.sampling.fps, recipe.sampling.max_frames) == (1, 8)
+
+
+def test_characters_that_json_writes_as_two_are_one(tmp_path: Path) -> None:
+    asked = "What \U0001f600 happens? \u00e9"
+    written = {"manifest": "rows.jsonl", "model": {"path": "m"}, "generation": {"stop": [asked]}, "system": asked}
+    recipe = load_recipe(write(tmp_path, json.dumps(written)), [f"prompt={json.dumps(asked)}"]).recipe
+    assert (recipe.prompt, recipe.system, recipe.generation.stop) == (asked, asked, [asked])
+    for text, more in ((GOOD, ['prompt="\\ud83d"']), (GOOD + 'prompt: "\\ud83d?"\n', [])):
+        with pytest.raises(RecipeError, match="half of a surrogate pair"):
+            load_recipe(write(tmp_path, text), more)
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    ["sampling.fps", "=1", "manifest.x=1", "sampling.fps={{", "sampling={fps: 1, fps: 2}", "overrides=&a [*a]"],
+)
 def test_bad_assignments(tmp_path: Path, assignment: str) -> None:
     with pytest.raises(RecipeError, match="--set"):
         load_recipe(write(tmp_path, GOOD), [assignment])

@@ -10,13 +10,14 @@ import pytest
 
 from tests.record.runs import COLUMNS, LEASE_S, claim, ids_of, make_run, row, writer_for
 from vidpipe.errors import RecipeError
+from vidpipe.manifest.row import ColumnKind
 from vidpipe.record import entries
 from vidpipe.record import merge as merge_module
 from vidpipe.record.disk import read_mark, set_mark
 from vidpipe.record.entries import Entry
 from vidpipe.record.holder import this_process
 from vidpipe.record.merge import is_complete, merge
-from vidpipe.record.row import ReplyRecord
+from vidpipe.record.row import FramesRecord, MediaRecord, OutputRow, ReplyRecord, VisionTokens
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.schema import KIND_KEY, output_schema, to_json
 from vidpipe.record.shard_writer import RESOLVED_KEY
@@ -38,6 +39,17 @@ def test_one_row_there_and_back(tmp_path: Path) -> None:
     assert table.schema.field("answer").metadata == {KIND_KEY: b"json"}
     assert json.loads(table.schema.metadata[RESOLVED_KEY.encode()]) == {"s1": {"sampling": {"fps": 2}}}
     assert table.schema.metadata[b"vidpipe.partial"] == b"true" and not is_complete(tmp_path / "out.parquet", 1)
+
+
+def test_numbers_that_a_header_or_a_recipe_makes_have_room(tmp_path: Path) -> None:
+    run_dir = make_run(tmp_path / "run", [["r0"]])
+    most = 2**62
+    frames = FramesRecord(1, [most], [0.0], [most, most], "abc")
+    wide = row("r0", media=MediaRecord("ok", most), frames=frames, vision_tokens=VisionTokens(most, most))
+    writer_for(run_dir).append(wide, {})
+    merge([run_dir.path], tmp_path / "out.parquet")
+    (read,) = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert read["media"]["frames_missing"] == read["vision_tokens"]["asked"] == read["frames"]["size_wh"][0] == most
 
 
 def test_a_published_shard_keeps_its_settings_and_counts(tmp_path: Path) -> None:
@@ -68,6 +80,21 @@ def test_texts_that_utf8_cannot_hold_are_written(tmp_path: Path) -> None:
     rows = pq.read_table(run_dir.results).to_pylist()
     assert [r["text"] for r in rows] == ["half \ufffd pair", "nul \0", "", None, "x" * 100_000]
     assert json.loads(rows[0]["answer"]) == "\ud83d" and rows[0]["video"] == "\ufffd"
+
+
+def test_no_two_columns_have_one_name() -> None:
+    columns: dict[str, ColumnKind] = dict.fromkeys(
+        ("status", "manifest.status", "manifest.manifest.status", "manifest.other", "other"), "text"
+    )
+    names = output_schema(columns).names
+    assert len(set(names)) == len(names)
+    written = json.loads(to_json(OutputRow("a", None, "ok", manifest={name: name for name in columns}), columns))
+    assert (written["status"], written["manifest.status"], written["manifest.manifest.status"]) == (
+        "ok",
+        "status",
+        "manifest.status",
+    )
+    assert (written["manifest.other"], written["other"]) == ("manifest.other", "other")
 
 
 def test_no_row_is_an_empty_file_of_the_same_schema(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from dataclasses import fields
 from pathlib import Path
 
@@ -61,6 +62,19 @@ def test_a_changed_file_is_read_anew(clip: Path, tmp_path: Path, reads: list[Pat
     os.utime(clip, ns=(1, 1))
     cache.cached_timeline(clip, index)
     assert len(reads) == 3
+
+
+def test_a_file_restored_with_its_date_is_read_anew(clip: Path, tmp_path: Path, reads: list[Path]) -> None:
+    """A disk that loses bits changes neither size nor date, and `cp -p` and `rsync --inplace` keep the inode."""
+    index, sound, status = tmp_path / "index.sqlite", clip.read_bytes(), clip.stat()
+    clip.write_bytes(sound[: len(sound) * 3 // 4].ljust(len(sound), b"\0"))
+    os.utime(clip, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert len(cache.cached_timeline(clip, index)) < 12
+    time.sleep(0.05)  # a tick of the file system's clock
+    clip.write_bytes(sound)
+    os.utime(clip, ns=(status.st_atime_ns, status.st_mtime_ns))
+    whole = cache.cached_timeline(clip, index)
+    assert (len(whole), whole.missing, len(reads)) == (12, 0, 2)
 
 
 def test_an_unusable_index_costs_only_time(clip: Path, tmp_path: Path, reads: list[Path]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
+import math
 import os
 import pickle
 import signal
@@ -116,6 +117,11 @@ def test_errors_keep_their_kind(pool: ClipPool) -> None:
     with pytest.raises(MediaError) as error:
         run(pool, read_timeline, "/nonexistent.mp4")
     assert error.value.kind == "not_found"
+
+
+@pytest.mark.parametrize("limit_s", [math.inf, 1e300, 1e10])
+def test_a_limit_may_be_longer_than_any_clip(pool: ClipPool, limit_s: float) -> None:
+    assert run(pool, sleep, 0.0, time_limit_s=limit_s)
 
 
 @pytest.mark.parametrize(("how", "words"), [(crash, "SIGSEGV"), (end, "exit code 3")])

@@ -83,3 +83,12 @@ def test_only_what_is_needed_is_decoded(tmp_path: Path, monkeypatch: pytest.Monk
     frames = decode_frames(clip, [3, 42], timeline=timeline)
     assert [blocks.read(picture) for picture in frames.pixels] == [3, 42]
     assert fed == [0, 1, 2, 3, 40, 41, 42]
+
+
+def test_repeated_frames_count_against_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clip = write_blocks(tmp_path / "a.mp4", size_wh=(128, 96))
+    monkeypatch.setattr("vidpipe.video.decode._LIMIT_BYTES", 10 * 128 * 96 * 3)
+    assert len(decode_frames(clip, [3] * 10).pixels) == 10
+    with pytest.raises(MediaError, match="11 frames of 128 x 96 need") as caught:
+        decode_frames(clip, [3] * 11)
+    assert caught.value.kind == "too_large"

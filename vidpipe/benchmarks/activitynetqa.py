@@ -26,7 +26,16 @@ def judge_reply(reply: str) -> tuple[str, int] | None:
         found = ast.literal_eval("{" + reply.split("{")[1].split("}", maxsplit=1)[0] + "}")
         score, verdict = int(found["score"]), found["pred"]
         word = next((word for word in ("yes", "no") if word in verdict.lower()), verdict)
-    except (SyntaxError, ValueError, TypeError, LookupError, AttributeError):
+    except (
+        SyntaxError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        MemoryError,
+    ):
         return None
     return word, score
 

@@ -5,8 +5,10 @@ Charades-STA and TimeLens' re-annotated sets, whose numbers are not comparable w
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from vidpipe.benchmarks.intervals import interval_iou
@@ -14,6 +16,8 @@ from vidpipe.benchmarks.lenient_span import lenient_span
 from vidpipe.benchmarks.profile import Profile, Question, Scored
 
 Span = tuple[float, float]
+LONGEST_S = 1e9
+"""Beyond every video; keeps out NaN, infinities and whole numbers that are no floats."""
 _EXAMPLE = "a specific example is : 20.8 - 30.0 seconds"
 _SENTENCE_END = re.compile(r"[!?\n]")
 _ABOUT_TIME = ("start", "end", "happen")
@@ -26,7 +30,9 @@ _RANGE = re.compile(rf"({_NUMBER})\s*[\u2013-]\s*({_NUMBER})")
 _RANGE_S = re.compile(rf"({_NUMBER})\s*s?\s*[\u2013-]\s*({_NUMBER})\s*s?")
 _ONE_NUMBER = re.compile(rf"\b{_NUMBER}\b")
 _TIMELENS_CLOCK = re.compile(r"\b(?:\d{1,2}:\d{2}:\d{2}(?:\.\d+)?|\d{1,2}:\d{2}(?:\.\d+)?)\b")
-_TIMELENS_RANGES = tuple(re.compile(rf"(\d+\.?\d*){between}(\d+\.?\d*)") for between in (r"\s*-\s*", r"\s+to\s+"))
+_TIMELENS_RANGES = tuple(  # `++`: a reply of thousands of digits is gone through once, not from each of them anew
+    re.compile(rf"(?<!\d)(\d++(?:\.\d*+)?){between}(\d+(?:\.\d*)?)") for between in (r"\s*-\s*", r"\s+to\s+")
+)
 _TIMELENS_NUMBER = re.compile(r"\b\d+\.?\d*\b")
 
 
@@ -110,12 +116,36 @@ def timelens_spans(text: str) -> list[Span]:
 
 
 def overlap(text: str, answer: Any, read: Callable[[str], list[Span]]) -> Scored:
-    """Intersection over union of the reply's first span with `answer`, [start, end] or [[start, end], ...]."""
-    target = answer[0] if isinstance(answer[0], list | tuple) else answer
-    spans = read(text)
+    """Intersection over union of the reply's first span with `answer`, whose first span counts.
+
+    Raises:
+        ValueError: the answer is no span.
+    """
+    target, spans = true_span(answer), read(text)
     if not spans:
         return Scored(0.0, parsed=False)
     return Scored(interval_iou(spans[0], target), list(spans[0]))
+
+
+def true_span(answer: Any) -> Span:
+    """The first span of [start, end] or [[start, end], ...], also as JSON text: CSV has no other way to write it.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    found = answer
+    if isinstance(answer, str):
+        with suppress(ValueError, RecursionError):
+            found = json.loads(answer)
+    if isinstance(found, list | tuple) and found and isinstance(found[0], list | tuple):
+        found = found[0]
+    if not (isinstance(found, list | tuple) and len(found) == 2 and all(map(_is_time, found))):
+        raise ValueError(f"answer {answer!r} is no span [start, end] in seconds")
+    return float(found[0]), float(found[1])
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LONGEST_S
 
 
 def _profile(name: str, source: str, read: Callable[[str], list[Span]], threshold: float | None) -> Profile:

@@ -70,7 +70,7 @@ def import_rows(importer: Importer, source: Source, media_root: Path, choice: Ch
         for number, record in enumerate(_records(importer, file)):
             count += 1
             if keep(record):
-                row = importer.make_row(record, number)
+                row = _row(importer, file.path, record, number)
                 if choice.subtitles:
                     row |= _subtitles(importer, record, media_root, lost_subtitles)
                 rows.append(_precut(importer, row) if choice.precut else row)
@@ -80,6 +80,18 @@ def import_rows(importer: Importer, source: Source, media_root: Path, choice: Ch
     media = dict.fromkeys(row.get("video") or row["frames"] for row in rows)
     missing = tuple(path for path in media if not (media_root / path).exists())
     return Imported(tuple(rows), count, missing, tuple(lost_subtitles))
+
+
+def _row(importer: Importer, path: Path, record: Record, number: int) -> dict[str, Any]:
+    try:
+        return importer.make_row(record, number)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ManifestError(
+            "syntax",
+            f"{path}, record {number + 1}: its values are not what {importer.name} publishes: {type(error).__name__} "
+            f"{error}. Give the file as it was published.",
+            line=number + 1,
+        ) from None
 
 
 def _records(importer: Importer, file: SourceFile) -> Iterator[Record]:

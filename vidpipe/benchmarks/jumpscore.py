@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
 from vidpipe.benchmarks.profile import Profile, Question, Scored
@@ -18,16 +19,12 @@ _NUMBER = re.compile(r"\b\d+(?:\.\d+)?\b")
 
 
 def _times(entries: Any) -> list[float]:
-    """Numbers of a list, and its texts such as `1.20s`; others are passed over."""
+    """Numbers of a list, and its texts such as `1.20s`; others are passed over, whole numbers beyond floats too."""
     found = []
     for entry in entries if isinstance(entries, list) else []:
-        if isinstance(entry, int | float):
-            found.append(float(entry))
-        elif isinstance(entry, str):
-            try:
-                found.append(float(entry.replace("s", "").strip()))
-            except ValueError:
-                continue
+        if isinstance(entry, str | int | float):
+            with suppress(ValueError, OverflowError):
+                found.append(float(entry.replace("s", "").strip() if isinstance(entry, str) else entry))
     return sorted(found)
 
 
@@ -41,7 +38,7 @@ def reply_times(text: str) -> list[float]:
         longest = re.sub(r",\s*\]", "]", max(lists, key=len))
         try:
             found = _times(json.loads(longest))
-        except ValueError:
+        except (ValueError, RecursionError):  # a reply may repeat one bracket thousands of times
             found = sorted(map(float, _NUMBER.findall(longest)))
         if found:
             return found

@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 
 from vidpipe.benchmarks.predictions import Prediction, Predictions, Scoring
 from vidpipe.benchmarks.profile import Question
-from vidpipe.errors import ManifestError, RecipeError
+from vidpipe.errors import ManifestError, RecipeError, RowError
+from vidpipe.manifest.cells import whole_number
+from vidpipe.manifest.scoring import answers_of, categories_of, options_of
 from vidpipe.recipe.resolve import fingerprint, reach
 from vidpipe.record.merge import PARTIAL_KEY
 from vidpipe.record.schema import KIND_KEY
@@ -27,6 +29,8 @@ _COLUMNS = (
 )  # fmt: skip
 _OPEN_TYPED = ("options", "categories", "answers", "set_index")
 _CATEGORY = "categories."
+Facts = tuple[tuple[str, ...], tuple[Any, ...], Mapping[str, str], int]
+NO_FACTS: Facts = ((), (), {}, 0)
 
 
 def read_results(path: Path, source: str, expected: int | None) -> Predictions:
@@ -71,17 +75,38 @@ def _rows(table: pa.Table) -> Iterator[Prediction]:
         row_id, text, status, clip, answer, question_type, options, scorer, categories,
         answer_type, answers, asked, set_id, set_index,
     ) in zip(*(_decoded(table, name) for name in _COLUMNS), strict=True):  # fmt: skip
+        reply = text if status in (None, "ok", "length") else None
+        try:
+            facts = _facts(options, answers, categories, set_index)
+        except RowError as error:
+            if reply is not None:
+                raise ManifestError("syntax", f"row {row_id!r}: {error}") from None
+            facts = NO_FACTS  # that may be why it failed
         yield Prediction(
             str(row_id),
-            text if status in (None, "ok", "length") else None,
-            Question(answer, question_type or "", tuple(options or ()), answer_type, tuple(answers or ()), asked or ""),
+            reply,
+            Question(answer, question_type or "", facts[0], answer_type, facts[1], asked or ""),
             clip or str(row_id),
             scorer,
             status == "length",
-            categories or {},
+            facts[2],
             set_id,
-            int(set_index or 0),
+            facts[3],
         )
+
+
+def _facts(options: Any, answers: Any, categories: Any, set_index: Any) -> Facts:
+    """Options, further answers, categories and place in the set, of one row.
+
+    Raises:
+        RowError: one has another type.
+    """
+    return (
+        () if options is None else options_of({"options": options}),
+        () if answers is None else answers_of({"answers": answers}),
+        {} if categories is None else categories_of({"categories": categories}),
+        0 if set_index is None else whole_number({"set_index": set_index}, "set_index") or 0,
+    )
 
 
 def _run(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
@@ -141,7 +166,10 @@ def _decoded(table: pa.Table, name: str) -> list[Any]:
     """A column's values; JSON text where the column is open-typed. Nulls where there is no such column."""
     if name not in table.column_names:
         return [None] * table.num_rows
-    values: list[Any] = table[name].to_pylist()
+    column = table[name]
+    values: list[Any] = (
+        column.to_pylist(maps_as_pydicts="strict") if pa.types.is_map(column.type) else column.to_pylist()
+    )
     kind = (table.schema.field(name).metadata or {}).get(KIND_KEY)
     return list(map(_value, values)) if kind == b"json" or name in _OPEN_TYPED else values
 

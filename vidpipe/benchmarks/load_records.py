@@ -9,7 +9,9 @@ from vidpipe.benchmarks.importer import Importer
 from vidpipe.benchmarks.predictions import Prediction
 from vidpipe.benchmarks.profile import Question
 from vidpipe.benchmarks.registry import IMPORTERS, get_importer
-from vidpipe.errors import ManifestError
+from vidpipe.errors import ManifestError, RowError
+from vidpipe.manifest import cells
+from vidpipe.manifest.scoring import answers_of, categories_of, options_of
 
 TEXTS = ("text", "prediction", "response")
 """What tools call a reply."""
@@ -25,7 +27,8 @@ def read_records(records: Iterable[Mapping[str, Any]], benchmark: str | None, na
         name: The file's, without its ending; lmms-eval's says the task (`..._samples_mvbench_state_change`).
 
     Raises:
-        ManifestError: a record has no id, no text as its reply, or not what the benchmark publishes.
+        ManifestError: a record has no id, no text as its reply, a column of another type than scorers read, or not
+            what the benchmark publishes.
     """
     importer = get_importer(benchmark) if benchmark in IMPORTERS else None
     task = name.rpartition("samples_")[2].removeprefix(f"{benchmark}_")
@@ -71,21 +74,24 @@ def _of_record(record: Mapping[str, Any], number: int, importer: Importer | None
         text = text[0] if text else None
     if text is not None and not isinstance(text, str):
         raise ManifestError("syntax", f"record {number}: the reply must be a text, found {text!r}.", line=number)
-    return Prediction(
-        str(record["id"]),
-        text,
-        Question(
-            answer,
-            str(record.get("question_type") or ""),
-            tuple(record.get("options") or ()),
-            record.get("answer_type"),
-            tuple(record.get("answers") or ()),
-            str(record.get("question") or ""),
-        ),
-        str(record.get("clip_id") or record.get("video") or record["id"]),
-        record.get("scorer"),
-        record.get("status") == "length",
-        record.get("categories") or {},
-        record.get("set_id"),
-        int(record.get("set_index") or 0),
-    )
+    try:
+        return Prediction(
+            str(record["id"]),
+            text,
+            Question(
+                answer,
+                str(record.get("question_type") or ""),
+                options_of(record),
+                cells.text(record, "answer_type"),
+                answers_of(record),
+                str(record.get("question") or ""),
+            ),
+            str(record.get("clip_id") or record.get("video") or record["id"]),
+            cells.text(record, "scorer"),
+            record.get("status") == "length",
+            categories_of(record),
+            None if record.get("set_id") is None else str(record["set_id"]),
+            cells.whole_number(record, "set_index") or 0,
+        )
+    except RowError as error:
+        raise ManifestError("syntax", f"record {number}: {error}", line=number) from None

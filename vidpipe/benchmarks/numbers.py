@@ -124,6 +124,7 @@ _GROUPED = re.compile(
 _ANNOUNCED = re.compile(r"(?:answer\b\s*(?:is\b|:)?|=|<\s*answer\s*>|\\boxed\s*\{)", re.IGNORECASE)
 _SPACED = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d,]|\.\d)")
 _MINUS = re.compile(r"\b(?:minus|negative)\s+(?=[\d.])")
+_VALUES = re.compile("|".join([r"\d", *NUMBER_WORDS]))
 _DOZENS = re.compile(r"\bdozens?\b")
 
 
@@ -138,7 +139,9 @@ def lenient_number(text: str) -> float | None:
     if _THINK_START.match(text) or _DOZENS.search(text):
         return None
     text = _MINUS.sub("-", _SPACED.sub(lambda match: match.group().replace(" ", ""), text))
-    pieces = [text[match.end() :] for match in _ANNOUNCED.finditer(text)][::-1]
+    last = max((match.start() for match in _VALUES.finditer(text)), default=-1)
+    # A reply may say `answer` thousands of times: what has no number behind it is not gone through.
+    pieces = [text[match.end() :] for match in _ANNOUNCED.finditer(text) if match.end() <= last][::-1]
     return next((value for piece in [*pieces, text] if (value := _first_value(piece)) is not None), None)
 
 

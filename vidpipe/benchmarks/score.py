@@ -101,13 +101,19 @@ def score_rows(rows: Sequence[Prediction], profile: Profile, prepare: Callable[[
     kept = [row for row in rows if row.question.answer is not None]
     if not kept:
         raise RecipeError(f"{profile.name}: none of {counted(len(rows), 'row')} has an answer; nothing can be scored.")
-    known: dict[Any, Scored] = {}  # replies are short and repeat: a million rows hold few different ones
+    known: dict[tuple[Any, ...], Scored] = {}  # replies are short and repeat: a million rows hold few different ones
     scored = []
     for row in kept:
         asked = row.question
-        key = (row.text, repr(asked.answer), asked.question_type, asked.options, asked.judgement)
-        if profile.reads_text:
-            key = (*key, asked.text)  # type: ignore[assignment]
+        key = (
+            row.text,
+            repr((asked.answer, asked.answers)),
+            asked.options,
+            asked.answer_type,
+            asked.question_type,
+            asked.judgement,
+            asked.text if profile.reads_text else "",
+        )
         if (found := known.get(key)) is None:
             found = known[key] = _score(row, profile, prepare)
         scored.append(found)
@@ -130,13 +136,14 @@ def score_rows(rows: Sequence[Prediction], profile: Profile, prepare: Callable[[
 
 
 def _score(row: Prediction, profile: Profile, prepare: Callable[[str], str] | None) -> Scored:
+    if row.text is None:  # wrong by any rule; its fault may be the very value that the rule would stumble over
+        return NO_REPLY
     try:
-        scored = profile.rule(prepare(row.text) if prepare and row.text else row.text or "", row.question)
+        return profile.rule(prepare(row.text) if prepare else row.text, row.question)
     except (ValueError, TypeError, AttributeError, LookupError) as error:
         raise RecipeError(
             f"{profile.name}: row {row.id!r} cannot be scored: {error}. Choose another with --profile, or mend the row."
         ) from None
-    return NO_REPLY if row.text is None else scored
 
 
 def _weights(types: list[str], profile: Profile) -> tuple[Codes, Floats]:
@@ -146,6 +153,13 @@ def _weights(types: list[str], profile: Profile) -> tuple[Codes, Floats]:
     there = [[kind for kind in kinds if kind in names] for kinds in profile.groups.values()]
     there = [kinds for kinds in there if kinds]
     share = {kind: 1 / len(there) / len(kinds) for kinds in there for kind in kinds}
+    if unknown := [name for name in names if name not in share]:
+        known = sorted(kind for kinds in profile.groups.values() for kind in kinds)
+        raise RecipeError(
+            f"{profile.name}: {counted(types.count(unknown[0]), 'row has', 'rows have')} the question_type "
+            f"{unknown[0]!r}, which has no place in its mean. Its types are: {', '.join(known)}. Choose another with "
+            "--profile, or mend the rows."
+        )
     of_type = np.array([share[name] for name in names]) / np.bincount(codes)
     return codes, of_type[codes]
 

@@ -34,6 +34,14 @@ from vidpipe.cli.status import status
 from vidpipe.cli.trace import trace
 from vidpipe.errors import EngineError, VidpipeError
 
+_WRONG_PATH = frozenset(
+    (
+        *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
+        *(errno.EACCES, errno.EPERM, errno.EROFS),
+    )
+)
+"""What a path that somebody typed, or its folder's rights, can be the reason of."""
+
 app = typer.Typer(
     name="vidpipe",
     no_args_is_help=True,
@@ -71,9 +79,13 @@ def _with_exit_codes(command: Callable[..., None]) -> Callable[..., None]:
         except VidpipeError as error:
             _fail(f"vidpipe: {error}", exit_codes.WRONG_INPUT)
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                told = f"the disk is full: {error}\nMake room and type the same command."
+                _fail(f"vidpipe: {told}", exit_codes.INTERRUPTED)
+            if error.errno not in _WRONG_PATH or error.filename is None:
                 raise
-            _fail(f"vidpipe: the disk is full: {error}\nMake room and type the same command.", exit_codes.INTERRUPTED)
+            told = f"{error.filename}: {error.strerror}. Give another path, or the right to write there."
+            _fail(f"vidpipe: {told}", exit_codes.WRONG_INPUT)
         except KeyboardInterrupt:
             _fail(exit_codes.MEANING[exit_codes.INTERRUPTED], exit_codes.INTERRUPTED)
 

@@ -58,6 +58,25 @@ def run(
     sets one, the run ends as soon as that is certain); 2 wrong recipe, manifest or arguments;
     3 the engine failed; 75 interrupted, type it again.
     """
+    from vidpipe.job.signals import interrupted_by_signals
+
+    with interrupted_by_signals():
+        code = _answer(target, run_dir, prompt, assignments or [], limit, shard, fresh, on, progress)
+    sys.exit(code)
+
+
+def _answer(
+    target: Path,
+    run_dir: Path | None,
+    prompt: str | None,
+    assignments: list[str],
+    limit: int | None,
+    shard: str | None,
+    fresh: bool,
+    on: str | None,
+    progress: ProgressStyle,
+) -> int:
+    """See `run`; returns the exit code."""
     from vidpipe.cli.display import make_display
     from vidpipe.cli.on_ray import OnRay
     from vidpipe.cli.recipe_options import default_run_dir, recipe_from, warn_of_budget
@@ -66,7 +85,7 @@ def run(
     from vidpipe.job.run import run as run_job
 
     share = _share(shard)
-    loaded = recipe_from(target, prompt, assignments or [])
+    loaded = recipe_from(target, prompt, assignments)
     on_ray = None if on is None else OnRay(on, shard, loaded)
     prospect = look_ahead(loaded if on_ray is None else on_ray.loaded)
     warn_of_budget(prospect)
@@ -78,7 +97,7 @@ def run(
                 result = run_job(prospect, path, display, fresh=fresh, limit=limit, share=share, elsewhere=elsewhere)
         finally:
             display.end()  # also where planning failed: the terminal's cursor comes back
-    sys.exit(_report(result, prospect.recipe))
+    return _report(result, prospect.recipe)
 
 
 def _share(shard: str | None) -> tuple[int, int]:

@@ -8,15 +8,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 from vidpipe.cluster.slurm import requeue, state
 from vidpipe.errors import RecipeError
+from vidpipe.job.signals import SCHEDULERS, interrupted_by_signals
 from vidpipe.record.holder import slurm_task
 
 STAGGER_S, STAGGERED = 0.5, 20
 """Tasks start half a second apart, the 21st with the first: a checkpoint is read once and not 64 times at a blow."""
-STOPPING = (signal.SIGTERM, signal.SIGUSR1)
 
 
 @contextmanager
@@ -28,29 +27,22 @@ def requeued_when_stopped(interrupted: int) -> Iterator[None]:
     Nor is one whose node Slurm has given up and which runs elsewhere by now: when the node is
     back, this process is a left-over, and asking would end the one that does the work.
     """
-    before = {number: signal.signal(number, _interrupt) for number in STOPPING}
-    try:
-        index = os.environ.get("SLURM_ARRAY_TASK_ID", "")
-        time.sleep(int(index) % STAGGERED * STAGGER_S if index.isdecimal() else 0)
-        yield
-    except KeyboardInterrupt:
-        _ask_for_another_go()
-        raise
-    except SystemExit as end:
-        if end.code == interrupted:
+    with interrupted_by_signals():
+        try:
+            index = os.environ.get("SLURM_ARRAY_TASK_ID", "")
+            time.sleep(int(index) % STAGGERED * STAGGER_S if index.isdecimal() else 0)
+            yield
+        except KeyboardInterrupt:
             _ask_for_another_go()
-        raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+            raise
+        except SystemExit as end:
+            if end.code == interrupted:
+                _ask_for_another_go()
+            raise
 
 
 def _ask_for_another_go() -> None:
-    for number in STOPPING:
+    for number in SCHEDULERS:
         signal.signal(number, signal.SIG_IGN)  # Slurm ends what it requeues
     task = slurm_task(os.environ)
     if task is None:

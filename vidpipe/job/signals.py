@@ -7,13 +7,32 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+SCHEDULERS = (signal.SIGTERM, signal.SIGUSR1)
+"""What schedulers send before they kill."""
+
+
+@contextmanager
+def interrupted_by_signals() -> Iterator[None]:
+    """Inside, a scheduler's signals do what Ctrl-C does, where nothing more careful is set up: while planning, say.
+
+    Raises:
+        KeyboardInterrupt: such a signal came.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in SCHEDULERS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
 
 @contextmanager
 def stop_on_signals() -> Iterator[Callable[[], bool]]:
-    """A question "was this run asked to stop?"; the second Ctrl-C stops at once.
-
-    SIGTERM and SIGUSR1 come from schedulers.
-    """
+    """A question "was this run asked to stop?"; the second Ctrl-C stops at once."""
     asked = False
 
     def ask(number: int, frame: FrameType | None) -> None:
@@ -22,7 +41,7 @@ def stop_on_signals() -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
         asked = True
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)}
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, *SCHEDULERS)}
     try:
         yield lambda: asked
     finally:

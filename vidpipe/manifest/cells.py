@@ -8,6 +8,9 @@ from typing import Any
 
 from vidpipe.errors import RowError, RowKind
 
+EXACT_BELOW = 2.0**53
+"""From here on not every whole number is a float."""
+
 
 def text(values: Mapping[str, Any], name: str) -> str | None:
     """The text in column `name`; None where it is null.
@@ -64,8 +67,8 @@ def whole_number(values: Mapping[str, Any], name: str) -> int | None:
     found = number(values, name)
     if found is None:
         return None
-    if found < 0 or found != int(found):
-        raise RowError("bad_value", f"{name} must be a whole number from 0 on, found {values[name]!r}.")
+    if not 0 <= found < EXACT_BELOW or found != int(found):
+        raise RowError("bad_value", f"{name} must be a whole number from 0 to 2^53, found {values[name]!r}.")
     return int(found)
 
 

@@ -13,10 +13,11 @@ from typing import Any
 
 from vidpipe.errors import RowError
 from vidpipe.manifest.answers import refuse_unfit_answer
-from vidpipe.manifest.cells import clean_text, number, text, texts, whole_number, word
+from vidpipe.manifest.cells import EXACT_BELOW, clean_text, number, text, texts, word
 from vidpipe.manifest.chat import chat_of
 from vidpipe.manifest.media import first_window, media_of
 from vidpipe.manifest.row import BadRow, Fault, Medium, Record, Row
+from vidpipe.manifest.scoring import answers_of, categories_of, options_of, place_in_set
 from vidpipe.redact import redact
 
 RARE_COLUMNS = frozenset(
@@ -72,6 +73,8 @@ def _simple_row(record: Record, index: int, recipe_has_prompt: bool) -> Row | No
         row_id = str(row_id)
     listed: Any = [] if options is None else options
     if not row_id or not video or type(listed) is not list:
+        return None
+    if not isinstance(values.get("answers"), list | None) or not isinstance(values.get("categories"), dict | None):
         return None
     if question is None and prompt is None and not recipe_has_prompt:
         return None
@@ -152,7 +155,9 @@ def _row(record: Record, index: int, row_id: str, recipe_has_prompt: bool) -> Ro
     subtitles = texts(values, "subtitles")
     if subtitles and sum(medium.modality == "video" for medium in media) != 1:
         raise RowError("bad_value", "subtitles belong to one video; the row has none, or several.")
-    options = _options(values.get("options"))
+    options = options_of(values)
+    answers_of(values)
+    categories_of(values)
     refuse_unfit_answer(options, values.get("answer"), values.get("answer_type"))
     return Row(
         index=index,
@@ -170,31 +175,18 @@ def _row(record: Record, index: int, row_id: str, recipe_has_prompt: bool) -> Ro
         subtitle_offset_s=number(values, "subtitle_offset") or 0.0,
         timestamps_from=word(values, "timestamps_from", ("clip", "video")) or "clip",  # type: ignore[arg-type]
         clip_id=text(values, "clip_id") or text(values, "group_id"),
-        place_in_set=_place_in_set(values),
+        place_in_set=place_in_set(values),
         sampling=_settings(values, "sampling"),
         generation=_settings(values, "generation"),
         values=values,
     )
 
 
-def _place_in_set(values: Mapping[str, Any]) -> tuple[str, int] | None:
-    """Scorers put the rows of a set in order; a row that does not say where it stands would be lost there."""
-    name, index = text(values, "set_id"), whole_number(values, "set_index")
-    if (name is None) != (index is None):
-        raise RowError("missing_field", "set_id and set_index go together: the set, and the row's place in it.")
-    return None if name is None or index is None else (name, index)
-
-
-def _options(value: Any) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not all(isinstance(option, str) for option in value):
-        raise RowError("bad_options", f"options must be a list of texts, found {value!r}.")
-    return tuple(clean_text("options", option) for option in value)
-
-
 def _settings(values: Mapping[str, Any], section: str) -> dict[str, Any]:
-    """Settings written nested (`{"sampling": {"fps": 1}}`) or dotted (`"sampling.fps": 1`), never one key both ways."""
+    """Settings written nested (`{"sampling": {"fps": 1}}`) or dotted (`"sampling.fps": 1`), never one key both ways.
+
+    A whole number is one as `8.0` too: tables write a column so if a single cell of it is empty.
+    """
     nested = values.get(section)
     if nested is not None and not isinstance(nested, dict):
         raise RowError("bad_value", f"{section} must be an object, found {nested!r}.")
@@ -205,4 +197,8 @@ def _settings(values: Mapping[str, Any], section: str) -> dict[str, Any]:
             if key in settings:
                 raise RowError("bad_value", f"{section}.{key} stands twice, nested and dotted. Keep one.")
             settings[key] = values[name]
-    return settings
+    return {key: int(value) if _is_whole(value) else value for key, value in settings.items()}
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is float and value.is_integer() and abs(value) < EXACT_BELOW

@@ -7,7 +7,9 @@ The result keeps what the user wrote apart from what defaults filled in, because
 from __future__ import annotations
 
 import difflib
+import json
 import reprlib
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -59,8 +61,8 @@ def load_recipe(path: Path, assignments: list[str]) -> LoadedRecipe:
         raise RecipeError(f"recipe {path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from None
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
-        _refuse_odd_nodes(node, path)
-        raw = yaml.safe_load(text)
+        _refuse_odd_nodes(node, str(path))
+        raw = _with_whole_characters(yaml.safe_load(text), f"recipe {path}")
     except RecipeError:
         raise
     except RecursionError:
@@ -111,19 +113,59 @@ def assign(raw: dict[str, Any], assignment: str) -> None:
     if not equals or not key.strip():
         raise RecipeError(f"--set {assignment!r} is not KEY=VALUE. Example: --set sampling.fps=1")
     try:
+        node = yaml.compose(value, Loader=yaml.SafeLoader)
+        _refuse_odd_nodes(node, f"--set {key}")
         parsed = yaml.safe_load(value)
+    except RecipeError:
+        raise
     except Exception:  # see `load_recipe`
         raise RecipeError(
             f"--set {key}: {value!r} is not a YAML value. Quote text that has ':' or '{{' in it."
         ) from None
+    if _has_comment(value, node):
+        raise RecipeError(
+            f"--set {key}: YAML takes what follows # in {value!r} for a comment. Quote the text, for example: "
+            f"--set {shlex.quote(key + '=' + json.dumps(value, ensure_ascii=False))}"
+        )
+    parsed = _with_whole_characters(parsed, f"--set {key}")
     *parents, last = key.strip().split(".")
     target = raw
     for depth, parent in enumerate(parents):
-        child = target.setdefault(parent, {})
+        child = target[parent] = {} if target.get(parent) is None else target[parent]
         if not isinstance(child, dict):
             raise RecipeError(f"--set {key}: {'.'.join(parents[: depth + 1])} is not a mapping in this recipe.")
         target = child
     target[last] = parsed
+
+
+def _with_whole_characters(value: Any, where: str) -> Any:
+    r"""`value`, in whose texts the two halves of a surrogate pair are one character.
+
+    JSON writes a character beyond U+FFFF as two escapes (`\ud83d\ude00`), which YAML reads as two characters that no
+    file can hold.
+
+    Raises:
+        RecipeError: a half stands alone.
+    """
+    if isinstance(value, str) and not value.isascii():
+        try:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            raise RecipeError(
+                f"{where}: {value[:200]!r} holds half of a surrogate pair. Write the character."
+            ) from None
+    if isinstance(value, dict):
+        return {
+            _with_whole_characters(name, where): _with_whole_characters(item, where) for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_with_whole_characters(item, where) for item in value]
+    return value
+
+
+def _has_comment(value: str, node: yaml.Node | None) -> bool:
+    """Whether YAML leaves out a part of `value`, of which it read `node`: nobody writes a comment behind `--set`."""
+    return "#" in value[0 if node is None else node.end_mark.index :]
 
 
 def _explain(problem: Any, source: str, node: yaml.Node | None) -> str:
@@ -178,22 +220,22 @@ def _line_of(node: yaml.Node | None, path: tuple[str | int, ...]) -> int | None:
     return line
 
 
-def _refuse_odd_nodes(node: yaml.Node | None, path: Path, above: tuple[yaml.Node, ...] = ()) -> None:
+def _refuse_odd_nodes(node: yaml.Node | None, where: str, above: tuple[yaml.Node, ...] = ()) -> None:
     """Refuse what YAML itself takes without a word: the last of two equal keys, keys that are lists, endless values."""
     if not isinstance(node, yaml.CollectionNode):
         return
     line = node.start_mark.line + 1
     if node in above:
-        raise RecipeError(f"{path}, line {line}: an alias (*) stands inside what it repeats. Write it out.")
+        raise RecipeError(f"{where}, line {line}: an alias (*) stands inside what it repeats. Write it out.")
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
-            _refuse_odd_nodes(item, path, (*above, node))
+            _refuse_odd_nodes(item, where, (*above, node))
         return
     seen: set[str] = set()
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode):
-            raise RecipeError(f"{path}, line {line}: a key must be a word, found a list or a mapping.")
+            raise RecipeError(f"{where}, line {line}: a key must be a word, found a list or a mapping.")
         if key.value in seen:
-            raise RecipeError(f"{path}, line {key.start_mark.line + 1}: key {key.value!r} stands twice. Keep one.")
+            raise RecipeError(f"{where}, line {key.start_mark.line + 1}: key {key.value!r} stands twice. Keep one.")
         seen.add(key.value)
-        _refuse_odd_nodes(value, path, (*above, node))
+        _refuse_odd_nodes(value, where, (*above, node))

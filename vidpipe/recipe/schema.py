@@ -11,6 +11,13 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+MOST_PIXELS = 2**40
+"""Far beyond every context, and numbers that follow from it still fit into 64 bits."""
+MOST_FRAMES = 1_000_000
+"""Some rules show a frame again where a clip has fewer."""
+INT64 = 2**63
+"""First number that engines have no room for."""
+
 Share = Annotated[float, Field(ge=0, lt=1)]
 Count = Annotated[int, Field(ge=0)]
 Tolerated = Count | Share
@@ -41,16 +48,16 @@ class Sampling(Section):
     one behind LLaVA-OneVision-2's published scores (`ov2_eval`). Families have some of them; docs/models.md."""
     fps: Annotated[float, Field(gt=0)] | None = None
     """Frames per second of video to aim for."""
-    num_frames: Annotated[int, Field(ge=1)] | None = None
+    num_frames: Annotated[int, Field(ge=1, le=MOST_FRAMES)] | None = None
     """Exact number of frames in place of a rate, for rules that have that (not together with `fps`)."""
     min_frames: Annotated[int, Field(ge=1)] | None = None
     """Lower bound on the number of frames (a shorter clip gives what it has)."""
     max_frames: Annotated[int, Field(ge=1)] | None = None
     """Upper bound on the number of frames."""
-    min_pixels: Annotated[int, Field(ge=1)] | None = None
+    min_pixels: Annotated[int, Field(ge=1, le=MOST_PIXELS)] | None = None
     """Lower bound that the resize rule aims for, in the family's unit (Qwen3-VL: frames x height x width; others:
     height x width)."""
-    max_pixels: Annotated[int, Field(ge=1)] | None = None
+    max_pixels: Annotated[int, Field(ge=1, le=MOST_PIXELS)] | None = None
     """Upper bound that the resize rule aims for, in the same unit."""
     video_backend: Literal["frames", "codec"] = "frames"
     """What is shown of a video: sampled frames, or canvases packed with the patches that its codec spent bits on, which
@@ -109,13 +116,13 @@ class EngineSection(Section):
 class Generation(Section):
     """How answers are decoded; names and meanings are those of vLLM's SamplingParams, with SGLang too."""
 
-    max_tokens: Annotated[int, Field(ge=1)] = 64
+    max_tokens: Annotated[int, Field(ge=1, lt=INT64)] = 64
     """Longest answer, in tokens; an answer cut there has the status `length`."""
-    temperature: Annotated[float, Field(ge=0)] = 0.0
+    temperature: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """0 takes the likeliest token always."""
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Nucleus sampling; 1 is off."""
-    seed: int | None = None
+    seed: Annotated[int, Field(ge=-INT64, lt=INT64)] | None = None
     """Seed of the sampler; only of use above temperature 0."""
     stop: list[str] = Field(default_factory=list)
     """Texts that end an answer."""
@@ -233,6 +240,24 @@ PassingCause = Literal["no_completion", "timeout", "not_openable"]
 """Outcomes that may be different the next time: of a busy engine, or a busy file server."""
 
 
+def _refuse_odd_values(sampling: dict[str, Any], generation: dict[str, Any]) -> None:
+    """Refuse what no row could have, before the first one that would get it.
+
+    Raises:
+        ValueError: naming the key.
+    """
+    sections: tuple[tuple[str, type[Section], dict[str, Any]], ...] = (
+        ("generation", Generation, generation),
+        ("sampling", Sampling, sampling),
+    )
+    for name, section, values in sections:
+        try:
+            section.model_validate(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ValueError(f"{'.'.join(map(str, (name, *first['loc'])))}: {first['msg']}") from None
+
+
 class RetryRule(Section):
     """Rows that are asked again, and what is different then."""
 
@@ -252,16 +277,7 @@ class RetryRule(Section):
 
     @model_validator(mode="after")
     def _a_change_that_can_help(self) -> RetryRule:
-        sections: tuple[tuple[str, type[Section], dict[str, Any]], ...] = (
-            ("generation", Generation, self.generation),
-            ("sampling", Sampling, self.sampling),
-        )
-        for name, section, values in sections:
-            try:
-                section.model_validate(values)
-            except ValidationError as error:
-                first = error.errors()[0]
-                raise ValueError(f"{'.'.join(map(str, (name, *first['loc'])))}: {first['msg']}") from None
+        _refuse_odd_values(self.sampling, self.generation)
         if self.changes_something and not (self.generation or self.sampling):
             raise ValueError(
                 "the same question gets the same reply; say what changes, for example generation: {max_tokens: 256}"
@@ -293,6 +309,11 @@ class Override(Section):
     """Keys of `sampling` to replace."""
     generation: dict[str, Any] = Field(default_factory=dict)
     """Keys of `generation` to replace."""
+
+    @model_validator(mode="after")
+    def _values_that_rows_can_have(self) -> Override:
+        _refuse_odd_values(self.sampling, self.generation)
+        return self
 
 
 class Recipe(Section):

@@ -20,12 +20,14 @@ from vidpipe.manifest.row import ColumnKind
 from vidpipe.record.row import OutputRow
 from vidpipe.redact import redact
 
+# Numbers that a file's header or a recipe makes are of 64 bits: one row that has a greater one than its column takes
+# would end the run.
 _FRAMES = pa.struct(
     [
         ("count", pa.int32()),
         ("indices", pa.list_(pa.int64())),
         ("times_s", pa.list_(pa.float64())),
-        ("size_wh", pa.list_(pa.int32())),
+        ("size_wh", pa.list_(pa.int64())),
         ("sha", pa.string()),
     ]
 )
@@ -47,7 +49,7 @@ _FIELDS: list[tuple[str, pa.DataType]] = [
     ("error", pa.string()),
     (
         "media",
-        pa.struct([("outcome", pa.string()), ("frames_missing", pa.int32()), ("notes", pa.list_(pa.string()))]),
+        pa.struct([("outcome", pa.string()), ("frames_missing", pa.int64()), ("notes", pa.list_(pa.string()))]),
     ),
     ("prompt_sha", pa.string()),
     ("text", pa.string()),
@@ -57,8 +59,8 @@ _FIELDS: list[tuple[str, pa.DataType]] = [
     ("tokens_out", pa.int32()),
     ("frames", _FRAMES),
     ("more_frames", pa.list_(_FRAMES)),
-    ("images", pa.list_(pa.struct([("size_wh", pa.list_(pa.int32())), ("sha", pa.string())]))),
-    ("vision_tokens", pa.struct([("asked", pa.int32()), ("kept", pa.int32())])),
+    ("images", pa.list_(pa.struct([("size_wh", pa.list_(pa.int64())), ("sha", pa.string())]))),
+    ("vision_tokens", pa.struct([("asked", pa.int64()), ("kept", pa.int64())])),
     ("resolved", pa.struct([(name, pa.string()) for name in ("sha", "model", "engine", "vidpipe")])),
     ("seconds", pa.struct([(name, pa.float64()) for name in ("decode", "prepare", "queue", "engine")])),
     ("attempt", pa.int32()),
@@ -66,13 +68,14 @@ _FIELDS: list[tuple[str, pa.DataType]] = [
 ]
 OWN_COLUMNS = frozenset(name for name, _ in _FIELDS)
 KIND_KEY = b"vidpipe.kind"
+_PREFIX = "manifest."
 
 
 def output_schema(columns: Mapping[str, ColumnKind]) -> pa.Schema:
     """The schema of a run whose manifest has `columns`.
 
-    A manifest column with the name of one of ours becomes `manifest.<name>`; `id` and
-    `clip_id` are shared.
+    A manifest column with the name of one of ours becomes `manifest.<name>` (see `output_name`);
+    `id` and `clip_id` are shared.
     """
     fields = [pa.field(name, kind) for name, kind in _FIELDS]
     for name, kind in columns.items():
@@ -82,8 +85,14 @@ def output_schema(columns: Mapping[str, ColumnKind]) -> pa.Schema:
 
 
 def output_name(column: str) -> str:
-    """Name of a manifest column in the output."""
-    return f"manifest.{column}" if column in OWN_COLUMNS else column
+    """Name of a manifest column in the output; no two columns get one name.
+
+    A result can be a manifest again, which then has both `status` and `manifest.status`.
+    """
+    own = column
+    while own.startswith(_PREFIX):
+        own = own.removeprefix(_PREFIX)
+    return _PREFIX + column if own in OWN_COLUMNS else column
 
 
 def to_json(row: OutputRow, columns: Mapping[str, ColumnKind]) -> bytes:

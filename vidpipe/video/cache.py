@@ -1,9 +1,10 @@
 """Timelines that were read once: a second run over the same files opens none of them to count frames.
 
 One SQLite file, `timelines.sqlite` in `$XDG_CACHE_HOME/vidpipe` (else
-`~/.cache/vidpipe`), keyed by what the file is (device, inode, size, modification
-time), so that a replaced file is read anew; the oldest entries go first. It may be deleted at any time; when it
-cannot be used, timelines are simply read.
+`~/.cache/vidpipe`), keyed by what the file is (device, inode, size, times of last modification and last change) and by
+the version of PyAV that read it. The time of change cannot be set by a program, so a file that was replaced is read
+anew, also one that was restored from a backup with its old date. The oldest entries go first. It may be deleted at any
+time; when it cannot be used, timelines are simply read.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 
 from vidpipe.video.container import PathLike, check_file
@@ -45,7 +47,8 @@ def cached_timeline(path: PathLike, index: Path | None = None) -> Timeline:
     if not is_on():
         return read_timeline(path)
     status = check_file(path)
-    identity = f"{_FORMAT}:{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
+    changed_ns = f"{status.st_mtime_ns}:{status.st_ctime_ns}"
+    identity = f"{_FORMAT}:{status.st_dev}:{status.st_ino}:{status.st_size}:{changed_ns}:{av.__version__}"
     index = index or default_index()
     content = _look_up(index, identity)
     if content is not None:

@@ -75,6 +75,7 @@ def decode_frames(
         raise MediaError("corrupt", f"{name}: none of the {len(asked)} frames asked for can be decoded")
     pixels = pictures.pixels
     if not np.array_equal(kept, np.arange(len(places))):
+        _refuse_too_large(name, len(kept), pixels.shape[2], pixels.shape[1])  # one frame may be asked for often
         pixels = pixels[kept]
     shown = places[kept]
     notes = list(timeline.notes)
@@ -163,15 +164,19 @@ class _Pictures:
             display_wh = orientation.display_wh(self._stored_wh)
             self._writer = RgbWriter(orientation, display_wh)
             width, height = self._size_wh or display_wh
-            needed = len(self.sound) * height * width * 3
-            if needed > _LIMIT_BYTES:
-                raise MediaError(
-                    "too_large",
-                    f"{self._name}: {len(self.sound)} frames of {width} x {height} need"
-                    f" {needed / 2**30:.0f} GiB; ask for fewer or smaller ones",
-                )
+            _refuse_too_large(self._name, len(self.sound), width, height)
             self.pixels = np.empty((len(self.sound), height, width, 3), np.uint8)
         self._writer.write(frame, self.pixels[slot])
+
+
+def _refuse_too_large(name: str, frames: int, width: int, height: int) -> None:
+    needed = frames * height * width * 3
+    if needed > _LIMIT_BYTES:
+        raise MediaError(
+            "too_large",
+            f"{name}: {frames} frames of {width} x {height} need {needed / 2**30:.0f} GiB; ask for fewer or smaller"
+            " ones",
+        )
 
 
 def _span(asked: npt.NDArray[np.int64]) -> str:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from vidpipe.video.container import PathLike, display_name, open_media
 from vidpipe.video.streams import choose_stream
 
+MOST_FRAMES = 2**25
+"""Thirteen days at 30 a second. Beyond it a claim is a placeholder, or torn: AVI recorders write 0xFFFFFFFF."""
+
 
 @dataclass(frozen=True)
 class Header:
@@ -30,4 +33,6 @@ def read_header(path: PathLike) -> Header:
         fps = float(stream.average_rate or 0)
         duration_s = (container.duration or 0) / 1_000_000  # PyAV gives microseconds
         frames = int(stream.frames or duration_s * fps)
+        if not 0 <= frames <= MOST_FRAMES:
+            frames, duration_s = 0, 0.0  # it was made of the same
         return Header(frames, fps, stream.codec_context.width, stream.codec_context.height, duration_s)
