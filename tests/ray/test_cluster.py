@@ -77,7 +77,9 @@ def test_a_node_is_lost(make_run: Make) -> None:
 
 
 def test_the_command_is_stopped_killed_and_typed_again_beside_a_plain_one(make_run: Make, ray_address: str) -> None:
-    recipe = make_run(windows(ROWS), script={"seconds_per_reply": 0.15, "texts": texts(ROWS)}, feed={"workers": 2})
+    # Few rows in an engine at once: those are finished when the command is told to stop.
+    feed = {"workers": 2, "queue_depth": 4}
+    recipe = make_run(windows(ROWS), script={"seconds_per_reply": 0.15, "texts": texts(ROWS)}, feed=feed)
     options = ("--on", f"ray:{ray_address}", *TWO)
     for number, code in ((signal.SIGTERM, 75), (signal.SIGKILL, -signal.SIGKILL)):
         before = recorded(recipe)

@@ -11,18 +11,27 @@ SCHEDULERS = (signal.SIGTERM, signal.SIGUSR1)
 """What schedulers send before they kill."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """A signal asked to stop.
+
+    Not `KeyboardInterrupt` itself: CPython remembers one that leaves code run by `PyRun_String`, as extension modules
+    do while they are imported, and then dies of SIGINT at its end, whoever caught it (`Python/pythonrun.c`,
+    `run_eval_code_obj`).
+    """
+
+
 @contextmanager
 def interrupted_by_signals() -> Iterator[None]:
     """Inside, a scheduler's signals do what Ctrl-C does, where nothing more careful is set up: while planning, say.
 
     Raises:
-        KeyboardInterrupt: such a signal came.
+        Interrupted: such a signal came.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        raise Interrupted
 
-    before = {number: signal.signal(number, interrupt) for number in SCHEDULERS}
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, *SCHEDULERS)}
     try:
         yield
     finally:
@@ -38,7 +47,7 @@ def stop_on_signals() -> Iterator[Callable[[], bool]]:
     def ask(number: int, frame: FrameType | None) -> None:
         nonlocal asked
         if asked and number == signal.SIGINT:
-            raise KeyboardInterrupt
+            raise Interrupted
         asked = True
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, *SCHEDULERS)}

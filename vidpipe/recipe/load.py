@@ -62,7 +62,7 @@ def load_recipe(path: Path, assignments: list[str]) -> LoadedRecipe:
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         _refuse_odd_nodes(node, str(path))
-        raw = _with_whole_characters(yaml.safe_load(text), f"recipe {path}")
+        raw = _with_whole_characters(yaml.safe_load(text))
     except RecipeError:
         raise
     except RecursionError:
@@ -89,6 +89,7 @@ def build_recipe(
     """Validate values that are already read; `source` and `node` serve error messages only."""
     for assignment in assignments:
         assign(raw, assignment)
+    _refuse_halves(raw, source)
     try:
         recipe = Recipe.model_validate(raw)
     except ValidationError as error:
@@ -127,7 +128,7 @@ def assign(raw: dict[str, Any], assignment: str) -> None:
             f"--set {key}: YAML takes what follows # in {value!r} for a comment. Quote the text, for example: "
             f"--set {shlex.quote(key + '=' + json.dumps(value, ensure_ascii=False))}"
         )
-    parsed = _with_whole_characters(parsed, f"--set {key}")
+    parsed = _with_whole_characters(parsed)
     *parents, last = key.strip().split(".")
     target = raw
     for depth, parent in enumerate(parents):
@@ -138,29 +139,32 @@ def assign(raw: dict[str, Any], assignment: str) -> None:
     target[last] = parsed
 
 
-def _with_whole_characters(value: Any, where: str) -> Any:
+def _with_whole_characters(value: Any) -> Any:
     r"""`value`, in whose texts the two halves of a surrogate pair are one character.
 
     JSON writes a character beyond U+FFFF as two escapes (`\ud83d\ude00`), which YAML reads as two characters that no
     file can hold.
-
-    Raises:
-        RecipeError: a half stands alone.
     """
     if isinstance(value, str) and not value.isascii():
-        try:
-            return value.encode("utf-16", "surrogatepass").decode("utf-16")
-        except UnicodeDecodeError:
-            raise RecipeError(
-                f"{where}: {value[:200]!r} holds half of a surrogate pair. Write the character."
-            ) from None
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
     if isinstance(value, dict):
-        return {
-            _with_whole_characters(name, where): _with_whole_characters(item, where) for name, item in value.items()
-        }
+        return {_with_whole_characters(name): _with_whole_characters(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_with_whole_characters(item, where) for item in value]
+        return [_with_whole_characters(item) for item in value]
     return value
+
+
+def _refuse_halves(value: Any, source: str, key: str = "") -> None:
+    """Half of a surrogate pair is in no file and no prompt; `engine.args` are the engine's."""
+    if isinstance(value, dict) and key != "engine.args":
+        for name, item in value.items():
+            _refuse_halves(name, source, key)
+            _refuse_halves(item, source, f"{key}.{name}".lstrip("."))
+    elif isinstance(value, list):
+        for item in value:
+            _refuse_halves(item, source, key)
+    elif isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+        raise RecipeError(f"{source}: {key}: {value[:200]!r} holds half of a surrogate pair. Write the character.")
 
 
 def _has_comment(value: str, node: yaml.Node | None) -> bool:
