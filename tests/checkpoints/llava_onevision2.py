@@ -63,8 +63,7 @@ def write_configs(folder: Path, ids: Mapping[str, int], sizes: Sizes) -> None:
         ids: Id of each control word, and the number of tokens under `size`.
         sizes: Of the model.
     """
-    if folder.resolve() != CODE:
-        copy_code(CODE, folder)
+    copy_code(CODE, folder)
     text = {
         "model_type": "qwen3", "vocab_size": ids["size"], "hidden_size": sizes.width, "num_hidden_layers": sizes.layers,
         "intermediate_size": sizes.inner, "num_attention_heads": sizes.heads, "head_dim": sizes.head,

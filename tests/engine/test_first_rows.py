@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,9 +28,8 @@ def row(clip: int, number: int) -> EngineInput:
 
 @given(st.lists(st.integers(0, 3), max_size=30), st.randoms(use_true_random=False), st.sets(st.integers(0, 30)))
 def test_every_row_enters_once_and_none_before_the_first_of_its_clip_is_computed(
-    clips: list[int], random: object, refused: set[int]
+    clips: list[int], chance: random.Random, refused: set[int]
 ) -> None:
-    choose = random.choice  # type: ignore[attr-defined]
     rows = [row(clip, number) for number, clip in enumerate(clips)]
     first_rows, inside, entered = FirstRows(caching=True), [], []
     known: Counter[str] = Counter()
@@ -48,12 +48,12 @@ def test_every_row_enters_once_and_none_before_the_first_of_its_clip_is_computed
 
     waiting = list(rows)
     while waiting or inside:
-        if waiting and (not inside or choose((True, False))):
+        if waiting and (not inside or chance.choice((True, False))):
             one = waiting.pop(0)
             if first_rows.enters(one):
                 enter([one])
             continue
-        one = choose(inside)
+        one = chance.choice(inside)
         if one.id in first_rows.ids:
             known[one.clip] += 1
             enter(first_rows.computed(one.id))

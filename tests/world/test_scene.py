@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import ROOT
+from tests.world.clips import FPS, rows_file, scenes, write_rows
 from tests.world.pictures import compress, paint, strokes
 from tests.world.questions import LETTERS, RULES, Question, ask
 from tests.world.scene import COLOURS, HELD_OUT, LONGEST_S, MOST_PAIRS, NAMES, VELOCITY, Scene, World, draw_scene
-from tests.world.view import look
+from tests.world.view import EYES, Eye, look
 from tests.world.wordings import WORDINGS
 
 seeds = st.integers(0, 10**9)
@@ -126,3 +129,10 @@ def test_compression_leaves_the_picture_and_costs_more_the_wider_its_steps(step:
     clip = paint(strokes([look(scene)], 8), scene.width, scene.height)
     off = [(compress(clip, torch.tensor([size])) - clip).abs().mean().item() for size in (0.0, step, 2 * step)]
     assert off[0] < off[1] < off[2] < 12
+
+
+@pytest.mark.parametrize("eye", EYES.values(), ids=EYES)
+def test_the_demo_asks_what_the_seed_gives(tmp_path: Path, eye: Eye) -> None:
+    write_rows(tmp_path, list(scenes(12, (FPS,), 16, seed=1)), eye, rows=7, own_rates=False, seed=1)
+    name = rows_file(eye)
+    assert (tmp_path / name).read_text() == (ROOT / "data" / "demo" / name).read_text()

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.checkpoints.llava_onevision2 import Sizes
+from tests.conftest import TINY_LLAVA_ONEVISION2
 from tests.world.pictures import paint, strokes
 from tests.world.questions import RULES
 from tests.world.scene import COLOURS, SHAPES, VELOCITY, World, draw_scene
@@ -28,7 +29,7 @@ from tests.world.training.pruned import kept, same_pruning
 from tests.world.training.qwen3_vl import Qwen3VLNetwork, config, patches
 from tests.world.training.train import Trainer
 from tests.world.training.vocabulary import Vocabulary
-from tests.world.view import look
+from tests.world.view import LLAVA_ONEVISION2, look
 from vidpipe.engine import torchvision_on_cpu
 from vidpipe.pruning.evs import evs_mask
 from vidpipe.pruning.vidcom2 import vidcom2_mask
@@ -80,6 +81,26 @@ def _single_logits(model: Any, batch: Batch, pixels: torch.Tensor, question: int
         video_grid_thw=grid,
     ).logits[0]
     return logits[np.searchsorted(mine, places % size)]
+
+
+@pytest.mark.parametrize(("width", "height"), [(96, 96), (128, 128), (160, 96), (128, 192)])
+def test_pictures_are_resized_and_cut_as_the_image_processor_does_it(width: int, height: int) -> None:
+    from transformers import Qwen2VLImageProcessor
+
+    torchvision_on_cpu.install()
+    processor = Qwen2VLImageProcessor.from_pretrained(TINY_LLAVA_ONEVISION2)
+    shape = Shape(width, height, (1, 1), 1, LLAVA_ONEVISION2)
+    view = look(draw_scene(World(True, ((width, height),), (1, 1)), random.Random(2)), LLAVA_ONEVISION2)
+    torch.manual_seed(2)  # the noise
+    frames = paint(strokes([view], 4), width, height)
+    found = llava_onevision2.patches(frames, *shape.grid)[0].flatten(0, 1)
+    theirs = processor(images=list(frames[0].byte()), return_tensors="pt")
+    rows, columns = shape.grid
+    assert theirs["image_grid_thw"].tolist() == [[1, 2 * rows, 2 * columns]] * 4
+    levels = (found - theirs["pixel_values"]).abs() * 255 * min(llava_onevision2.IMAGE_STD)
+    assert levels.max() < 6 and levels.mean() < 0.3, (
+        "rounded between the sides there; another rule is off by 0.6 or more"
+    )
 
 
 @pytest.mark.parametrize(("method", "rule"), [("evs", evs_mask), ("vidcom2", vidcom2_mask)])

@@ -10,6 +10,7 @@ from typing import Any
 from tests.world.scene import Scene, Thing
 from vidpipe.models.family import Family
 from vidpipe.models.llava_onevision2 import LlavaOnevision2
+from vidpipe.models.llava_onevision2_sampling import MIN_FRAMES
 from vidpipe.models.qwen3_vl import Qwen3VL
 from vidpipe.recipe.schema import Sampling
 
@@ -25,6 +26,8 @@ class Eye:
     """Frames that one time text stands for and one grid of vision tokens shows."""
     least_frames: int
     """Frames that are sampled at the least; two of a scene that has no more."""
+    mrope: bool
+    """Whether its positions have an axis each for time, height and width."""
     asked: Mapping[str, Any] = field(default_factory=dict)
     """What a row's sampling says besides the rate."""
 
@@ -43,9 +46,9 @@ class Eye:
         return tuple(text[1:].split()[0] for text in self.family.time_texts(times_s, self.sampling(fps)))
 
 
-QWEN3_VL = Eye(Qwen3VL(), {"shortest_edge": 4_096, "longest_edge": 25_165_824}, 2, 2, {"min_frames": 2})
+QWEN3_VL = Eye(Qwen3VL(), {"shortest_edge": 4_096, "longest_edge": 25_165_824}, 2, 2, True, {"min_frames": 2})
 """Pairs of frames, down to a single one; pictures as they are."""
-LLAVA_ONEVISION2 = Eye(LlavaOnevision2(), {"shortest_edge": 3_136, "longest_edge": 19_600}, 1, 4)
+LLAVA_ONEVISION2 = Eye(LlavaOnevision2(), {"shortest_edge": 3_136, "longest_edge": 19_600}, 1, MIN_FRAMES, False)
 """Frames one by one, each of at most 25 tokens."""
 EYES = {eye.family.name: eye for eye in (QWEN3_VL, LLAVA_ONEVISION2)}
 

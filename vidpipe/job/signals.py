@@ -22,10 +22,10 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def interrupted_by_signals() -> Iterator[None]:
-    """Inside, a scheduler's signals do what Ctrl-C does, where nothing more careful is set up: while planning, say.
+    """Inside, Ctrl-C and a scheduler's signals end what runs where nothing more careful is set up: planning, say.
 
     Raises:
-        Interrupted: such a signal came.
+        Interrupted: one of them came.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:

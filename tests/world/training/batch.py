@@ -119,7 +119,7 @@ def _video_prompt(
     head = words.words(f"{OPEN}user\n")
     video = token_ids(eye.family.prompt(times_s, layout, sampling), words.words, words.special.__getitem__)
     ids = [*head, *video]
-    if eye is QWEN3_VL:
+    if eye.mrope:
         positions = mrope_positions(ids, [Media(layout.grid_thw, len(head))], words.control, layout.merge)
     else:
         positions = np.broadcast_to(np.arange(len(ids)), (3, len(ids)))

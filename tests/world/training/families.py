@@ -31,7 +31,6 @@ class Taught:
     """What heads say of vision tokens, of `labels.QUALITIES`."""
     later: frozenset[str]
     """Those of them that one step does not show."""
-    prunable: bool
 
 
 SEEN = ("colour", "shape", "size", "motion", "news")
@@ -46,7 +45,6 @@ TAUGHT = {
             qwen3_vl.write,
             SEEN,
             frozenset(),
-            prunable=True,
         ),
         # Its tower has no learned positions and its text model one axis: where a thing is must be learnt, too.
         Taught(
@@ -57,7 +55,6 @@ TAUGHT = {
             llava_onevision2.write,
             (*SEEN, "row", "column"),
             frozenset({"motion", "news"}),
-            prunable=False,
         ),
     )
 }

@@ -97,14 +97,14 @@ def make_given(
     )
 
 
-def _work(seed: str, tokens: int, family: str, prunable: bool, progress: Any, weights: Any, out: Any) -> None:
+def _work(seed: str, tokens: int, family: str, progress: Any, weights: Any, out: Any) -> None:
     torch.set_num_threads(1)
     words, rng = Vocabulary(), random.Random(seed)
     while True:
         over = progress.value
         easy = max(0.0, (HARD_AT - over) / (HARD_AT - ENCODER_UNTIL)) if over >= ENCODER_UNTIL else 0.0
         grown = (over - PRUNED_FROM) / (PRUNED_ALL - PRUNED_FROM)
-        pruned = MOST_PRUNED * min(max(grown, 0.0), 1.0) if prunable else 0.0
+        pruned = MOST_PRUNED * min(max(grown, 0.0), 1.0) if EYES[family].family.abilities.pruning else 0.0
         given = make_given(tokens, easy, pruned, words, rng, test=False, family=family, weights=list(weights))
         out.put(_plain(given))
 
@@ -165,7 +165,6 @@ class Feed:
         progress: float,
         device: torch.device,
         family: str,
-        prunable: bool,
     ) -> None:
         context = mp.get_context("fork")
         self.progress = context.Value("d", progress)
@@ -173,7 +172,7 @@ class Feed:
         self.waited_s = 0.0
         self._made = context.Queue(WAITING * workers)
         self._ready: queue.Queue[Given] = queue.Queue(WAITING)
-        told = (tokens, family, prunable, self.progress, self._weights, self._made)
+        told = (tokens, family, self.progress, self._weights, self._made)
         self._workers = [
             context.Process(target=_work, args=(f"{seed} {place}", *told), daemon=True) for place in range(workers)
         ]

@@ -20,8 +20,16 @@ from tests.world.training.vocabulary import Vocabulary
 from tests.world.view import LLAVA_ONEVISION2
 
 SIZES = Sizes(
-    *(256, 704, 7, 4, 2, 64),
-    *(192, 512, 4, 3),
+    width=256,
+    inner=704,
+    layers=7,
+    heads=4,
+    key_value_heads=2,
+    head=64,
+    vision_width=192,
+    vision_inner=512,
+    vision_layers=4,
+    vision_heads=3,
     rope_theta=1e4,
     max_pixels=LLAVA_ONEVISION2.bounds["longest_edge"],
 )

@@ -102,7 +102,8 @@ class Trainer:
     def __init__(self, model: Any, device: torch.device, asked: argparse.Namespace) -> None:
         self.model, self.device, self.heads_weight = model, device, asked.heads
         self.taught = TAUGHT[asked.family]
-        self.arms = {arm: pruning for arm, pruning in ARMS.items() if self.taught.prunable or pruning[0] == "none"}
+        methods = ("none", *self.taught.eye.family.abilities.pruning)
+        self.arms = {arm: pruning for arm, pruning in ARMS.items() if pruning[0] in methods}
         dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
         self.network = self.taught.network(model, dtype, compiled=not asked.eager)
         if not asked.eager:
@@ -221,8 +222,7 @@ def source(
         rng = random.Random(given.seed)
         batch = make_given(given.tokens, 0.0, 0.0, Vocabulary(), rng, test=False, family=given.family)
         return cycle([to_device(batch, device)]), None
-    prunable = TAUGHT[given.family].prunable
-    feed = Feed(f"{given.seed} {done}", given.workers, given.tokens, progress, device, given.family, prunable)
+    feed = Feed(f"{given.seed} {done}", given.workers, given.tokens, progress, device, given.family)
     return iter(feed), feed
 
 
