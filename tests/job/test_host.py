@@ -67,3 +67,5 @@ def test_cores_of_a_task(given: str | None, found: int, monkeypatch: pytest.Monk
     assert cores() == found
     recipe = Recipe.model_validate({"manifest": "rows.jsonl", "model": {"path": "x"}})
     assert default_workers(recipe) == max(1, found // 2) and most_workers(recipe) == max(1, found - 1)
+    assert default_workers(recipe, engine_on_gpu=True) == max(1, found - 1), "the engine's share is small"
+    assert most_workers(recipe, engine_on_gpu=True) == found, "workers give way to it"

@@ -3,8 +3,8 @@
     PYTHONPATH=. OMP_NUM_THREADS=1 python tests/perf/worker.py [--folder FOLDER] [--turns N]
 
 CPU milliseconds of one core: four kinds of clips of `feed.py`, Qwen3-VL-2B's settings, decoded, prepared and handed
-over as with `feed.prepare: workers`. No engine is started. The least of some turns; all in this process, but for the
-last lines, which are of a real worker.
+over as with `feed.prepare: workers`. No engine is started. The first lines are of a real worker, a mean of some turns;
+the table is of this process, the least of some turns.
 """
 
 from __future__ import annotations
@@ -100,27 +100,41 @@ def main() -> None:
             clips.setdefault(clip.first.row.media[0].name, clip)
         chosen = [clips[name] for name in KINDS]
         preparer.warm_up()  # what a worker sends cannot be unpacked before
-        measure_start(prospect.reader, preparer, chosen[-1])
+        measure_worker(prospect.reader, preparer, chosen, options.turns)
         stages = all_stages(preparer)
         print_table([by_stage(stages, prospect.reader, preparer, clip, options.turns) for clip in chosen])
 
 
-def measure_start(reader: ClipReader, preparer: Preparer, clip: Clip) -> None:
-    """CPU milliseconds of a real worker until it is ready, and for the jobs of its second clip."""
+def measure_worker(reader: ClipReader, preparer: Preparer, clips: list[Clip], turns: int) -> None:
+    """CPU milliseconds of a real worker until it is ready, and then for each clip, the mean of some turns."""
     with ClipPool(1) as pool:
-        jobs: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
-            ("starts", time.process_time, ()),
-            ("imports and prepares its first clip", read_and_prepare, (reader, preparer, clip)),
-            ("looks at a header", reader.look, (clip,)),
-            ("decodes and prepares a clip (1080p HEVC)", read_and_prepare, (reader, preparer, clip)),
-            ("decodes that clip only", reader.read, (clip,)),
-        ]
-        for what, function, args in jobs:
+
+        def run(function: Callable[..., Any], *args: Any) -> Any:
             first = preparer.warm_up if function is read_and_prepare else None
-            before_s = pool.submit(time.process_time, name="clock", time_limit_s=60).result()
-            pool.submit(function, *args, name="job", time_limit_s=WARM_UP_LIMIT_S, first=first).result()
-            after_s = pool.submit(time.process_time, name="clock", time_limit_s=60).result()
-            print(f"a worker {what}: {1000 * (after_s - (0.0 if what == 'starts' else before_s)):.0f} CPU ms")
+            return pool.submit(function, *args, name="job", time_limit_s=WARM_UP_LIMIT_S, first=first).result()
+
+        started = run(os.times)
+        print(f"a worker starts: {1000 * (started.user + started.system):.0f} CPU ms")
+        run(read_and_prepare, reader, preparer, clips[0])
+        ready = run(os.times)
+        print(f"imports and prepares its first clip: {1000 * _between(started, ready):.0f} CPU ms")
+        for what in (read_and_prepare, None):
+            took: list[str] = []
+            for name, clip in zip(KINDS.values(), clips, strict=True):
+                work = (reader.read, clip) if what is None else (what, reader, preparer, clip)
+                run(*work)
+                before = run(os.times)
+                for _ in range(turns):
+                    run(reader.look, clip)
+                    run(*work)
+                after = run(os.times)
+                ms = 1000 * _between(before, after) / turns
+                took.append(f"{name} {ms:.0f} (kernel {1000 * (after.system - before.system) / turns:.0f})")
+            print(f"{'decodes' if what is None else 'decodes and prepares'} a clip, CPU ms: {', '.join(took)}")
+
+
+def _between(before: os.times_result, after: os.times_result) -> float:
+    return after.user + after.system - before.user - before.system
 
 
 def by_stage(stages: Stages, reader: ClipReader, preparer: Preparer, clip: Clip, turns: int) -> Counter[str]:
@@ -148,7 +162,7 @@ def all_stages(preparer: Any) -> Stages:
     stages = Stages()
     stages.time(ClipReader, "look", "look at the header")
     stages.time(prepare, "cached_timeline", "timeline, from the cache")
-    for name in ("__init__", "_next", "_matches"):
+    for name in ("__init__", "_next", "_is_due"):
         stages.time(PacketReader, name, "open, demux, check packets")
     stages.time(Walker, "_decode_listening", "decode")
     stages.time(RgbWriter, "_convert", "YUV to BGR")

@@ -30,6 +30,8 @@ from vidpipe.video.decode import decode_frames
 from vidpipe.video.pool import ClipPool, default_time_limit_s
 from vidpipe.video.timeline import read_timeline
 
+SOME_BYTES = 64 * 2**20
+
 
 def crash() -> None:
     """What a native decoder does on a bad day."""
@@ -273,6 +275,42 @@ def test_a_child_computes_with_one_thread_whatever_its_parent_does(monkeypatch: 
     monkeypatch.setenv("OMP_NUM_THREADS", "16")
     with ClipPool(1) as pool:
         assert run(pool, threads_of_native_libraries) == "1"
+
+
+def niceness() -> int:
+    return os.nice(0)
+
+
+def test_children_give_way_as_far_as_asked() -> None:
+    with ClipPool(1) as pool:
+        usual = run(pool, niceness)
+    with ClipPool(1, niceness=5) as pool:
+        assert run(pool, niceness) == usual + 5
+
+
+def use_much_memory() -> None:
+    bytearray(SOME_BYTES).replace(b"\0", b"\1")
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 4 * SOME_BYTES])
+def test_a_child_keeps_memory_from_job_to_job_up_to_a_limit(kept_bytes: int) -> None:
+    with ClipPool(1, kept_bytes=kept_bytes) as pool:
+        before = run(pool, resident_bytes)
+        run(pool, use_much_memory)
+        kept = run(pool, resident_bytes) - before
+    assert kept > SOME_BYTES if kept_bytes else kept < SOME_BYTES / 4
+
+
+def test_what_the_user_says_of_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.trim_threshold=0:glibc.malloc.mmap_threshold=65536")
+    with ClipPool(1) as pool:
+        before = run(pool, resident_bytes)
+        run(pool, use_much_memory)
+        assert run(pool, resident_bytes) - before < SOME_BYTES / 4
 
 
 def test_a_first_that_fails_fails_the_job() -> None:

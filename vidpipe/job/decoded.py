@@ -37,7 +37,7 @@ class Unreadable:
 
 
 class Decoded:
-    """The feed's clips, one more than there are workers on the way; true while there are some.
+    """The feed's clips, a few more than there are workers on the way; true while there are some.
 
     Args:
         feed: Where clips come from.
@@ -57,9 +57,14 @@ class Decoded:
     def __len__(self) -> int:
         return len(self._on_the_way)
 
+    @property
+    def prepares(self) -> bool:
+        """Whether clips come decoded only, and are prepared as they are taken."""
+        return not self._decoders.prepares
+
     def top_up(self) -> None:
         """Begin to decode further clips, if the feed has any."""
-        while len(self._on_the_way) <= self._decoders.workers and (task := self._feed.next_task()) is not None:
+        while len(self._on_the_way) < self._decoders.clips and (task := self._feed.next_task()) is not None:
             place = self._budget.queue()
             self._on_the_way[self._decoders.read(task.clip, place)] = (task, place)
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
@@ -19,13 +20,19 @@ from vidpipe.plan.clips import Clip
 from vidpipe.recipe.schema import Recipe
 from vidpipe.video.channel import JobFailedError
 from vidpipe.video.header_cache import keep_headers
-from vidpipe.video.pool import ClipPool, default_time_limit_s
+from vidpipe.video.pool import KEPT_BYTES, ClipPool, default_time_limit_s
 
 LOOK_LIMIT_S = 30.0
 READ_LIMIT_S = 120.0
 """Of a clip that is decoded to see how long that takes."""
 MOST_AT_FIRST = 16
 """Each that prepares imports the engine's package: about 7 s of a core, and 1 GB."""
+NICENESS = 5
+"""Of workers beside an engine on a GPU: a third of the engine's share of a core, should both want the same one."""
+WORKERS_A_SPARE = 4
+"""So many workers have one clip more than there are of them, for a few may be done within one step of the engine."""
+KEPT_SHARE = 0.25
+"""Of the budget's bytes: what all workers together may keep for their next clips."""
 
 T = TypeVar("T")
 
@@ -75,8 +82,8 @@ class Decoders:
         self._most_workers = max(workers, most_workers or 0)
         self._reader, self._budget, self._preparer = reader, budget, preparer
         self._pool = make_pool(workers)
-        # One thread a child: it waits for the look at the header that sets the time limit of the read.
-        self._threads = ThreadPoolExecutor(self._most_workers, "decode")
+        # One thread a clip: it waits for the look at the header that sets the time limit of the read.
+        self._threads = ThreadPoolExecutor(_with_spares(self._most_workers), "decode")
 
     def __enter__(self) -> Decoders:
         return self
@@ -87,6 +94,16 @@ class Decoders:
         self._budget.close()
         self._pool.close()
         self._threads.shutdown(cancel_futures=True)
+
+    @property
+    def clips(self) -> int:
+        """How many to read at a time: a child that is done has the next one's header looked at already."""
+        return _with_spares(self.workers)
+
+    @property
+    def prepares(self) -> bool:
+        """Whether clips are prepared in the children."""
+        return self._preparer is not None
 
     def add_worker(self) -> None:
         """Start one process more, unless there are as many as there may be."""
@@ -162,6 +179,10 @@ class Decoders:
         return replace(inputs, transfer_s=time.monotonic() - inputs.done_at_s)
 
 
+def _with_spares(workers: int) -> int:
+    return workers + max(1, workers // WORKERS_A_SPARE)
+
+
 def _look_at(reader: ClipReader, clips: Sequence[Clip], tell: bool) -> list[Outlook | MediaError]:
     outlooks: list[Outlook | MediaError] = []
     for clip in clips:
@@ -187,20 +208,26 @@ def local_decoders(
     reader: ClipReader, capabilities: Capabilities, budget: ByteBudget, preparer: Preparer | None
 ) -> Decoders:
     """Processes on this host."""
-    workers = default_workers(reader.recipe, engine_on_gpu=capabilities.prepare_in_workers)
-    return Decoders(reader, workers, budget, preparer, most_workers(reader.recipe))
+    on_gpu = capabilities.prepare_in_workers
+    workers, most = default_workers(reader.recipe, on_gpu), most_workers(reader.recipe, on_gpu)
+    kept_bytes = min(KEPT_BYTES, int(budget.limit * KEPT_SHARE) // most)
+    make_pool = partial(ClipPool, kept_bytes=kept_bytes, niceness=NICENESS if on_gpu else 0)
+    return Decoders(reader, workers, budget, preparer, most, make_pool)
 
 
-def default_workers(recipe: Recipe, *, engine_on_gpu: bool = False) -> int:
-    """Worker processes to begin with: half of the cores; where the engine computes on a GPU, all but two."""
+def default_workers(recipe: Recipe, engine_on_gpu: bool = False) -> int:
+    """Worker processes to begin with: half of the cores; where the engine computes on a GPU, all but one."""
     if recipe.feed.workers:
         return recipe.feed.workers
-    return max(1, min(cores() - 2, MOST_AT_FIRST) if engine_on_gpu else cores() // 2)
+    return max(1, min(cores() - 1, MOST_AT_FIRST) if engine_on_gpu else cores() // 2)
 
 
-def most_workers(recipe: Recipe) -> int:
-    """Worker processes when the engine has had to wait for them: all cores but one, a fixed number stays."""
-    return recipe.feed.workers or max(1, cores() - 1)
+def most_workers(recipe: Recipe, engine_on_gpu: bool = False) -> int:
+    """Worker processes when the engine has had to wait for them; a fixed number stays.
+
+    All cores but one. All where the engine computes on a GPU: they give way to it.
+    """
+    return recipe.feed.workers or max(1, cores() - (not engine_on_gpu))
 
 
 def prepares_in_workers(recipe: Recipe, capabilities: Capabilities) -> bool:

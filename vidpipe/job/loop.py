@@ -145,13 +145,20 @@ class Loop:
         return bool(replies)
 
     def _fill(self, stop: Callable[[], bool]) -> None:
-        """Give the engine all that has come through, as far as it has room: at one clip a step, workers wait for it."""
-        while not stop() and (self._ready or self._take()):
+        """Give the engine all that has come through, as far as it has room: at one clip a step, workers wait for it.
+
+        Of clips that this process prepares one a step all the same: meanwhile the engine may make none.
+        """
+        prepared = False
+        while not stop():
             if not self._ready:
-                continue  # a clip that cannot be read
-            if not self._has_room_for(self._ready[0]):
+                if prepared or not self._take():
+                    return
+                prepared = self._decoded.prepares
+            elif self._has_room_for(self._ready[0]):
+                self._submit(self._ready.popleft())
+            else:
                 return
-            self._submit(self._ready.popleft())
 
     def _take(self) -> bool:
         """Make the rows of a clip that has come through ready, or record why they cannot run; False without one."""

@@ -24,9 +24,12 @@ from typing import Any, TypeVar
 
 from vidpipe.errors import MediaError
 from vidpipe.garbage import lasting
+from vidpipe.video import allocator
 from vidpipe.video.channel import ChannelClosedError, receive, send
 
 T = TypeVar("T")
+KEPT_BYTES = 512 * 2**20
+"""Room for 40 frames of 1080p and what a processor makes of them."""
 _START_LIMIT_S = 120.0
 _FIRST_LIMIT_S = 600.0
 _LIMIT_BASE_S = 30.0
@@ -61,10 +64,16 @@ class ClipPool:
 
     A child costs about 0.3 s to start and 100 MB of memory. Results come back as
     they are, their arrays as views of shared memory, freed when no longer used.
+
+    Args:
+        workers: Number of children to begin with.
+        kept_bytes: Free memory that each keeps for its next job.
+        niceness: By how much each gives way to other processes, nice(2).
     """
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, *, kept_bytes: int = KEPT_BYTES, niceness: int = 0) -> None:
         assert workers > 0, workers
+        self._kept_bytes, self._niceness = kept_bytes, niceness
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._children: set[_Child] = set()
         self._lock = threading.Lock()
@@ -145,7 +154,7 @@ class ClipPool:
             self._drop(child)
 
     def _start(self) -> _Child:
-        child = _Child()
+        child = _Child(self._kept_bytes, self._niceness)
         with self._lock:
             self._children.add(child)
             if self._closed:
@@ -162,11 +171,13 @@ class ClipPool:
 class _Child:
     """One process and the socket to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept_bytes: int, niceness: int) -> None:
         self._channel, theirs = socket.socketpair()
+        arguments = map(str, (theirs.fileno(), kept_bytes, niceness))
         # Modules come from where ours do (-P: and never from the folder that we happen to stand in).
-        command = [sys.executable, "-P", "-m", "vidpipe.video.worker", str(theirs.fileno())]
+        command = [sys.executable, "-P", "-m", "vidpipe.video.worker", *arguments]
         environment = {
+            allocator.VARIABLE: allocator.tunables(kept_bytes),
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
             # N children already use N cores. Not `torch.set_num_threads`: vLLM sets the number by this variable before

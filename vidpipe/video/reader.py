@@ -49,7 +49,7 @@ class PacketReader:
             packet = self._next()
             if packet is None:
                 return
-            if self._seekable and not self._matches(packet, slice(self._position, self._position + 1)).all():
+            if self._seekable and not self._is_due(packet):
                 self._start_over()  # after a seek the demuxer left packets out, or counts differently
                 continue
             if self._position == due:
@@ -66,15 +66,22 @@ class PacketReader:
         self._packets: Iterator[Any] = self._demux()
         self._position = 0
 
-    def _matches(self, packet: Any, of: slice) -> npt.NDArray[np.bool_]:
-        """Return which of the packets `of` the table `packet` can be.
+    def _is_due(self, packet: Any) -> bool:
+        """Whether `packet` can be the one at the present position; as `_matches`, without arrays of one element."""
+        table, at = self._table, self._position
+        if table.pts[at] != packet.pts or table.size[at] != packet.size:
+            return False
+        return packet.pos is None or table.place[at] in (packet.pos, -1)
+
+    def _matches(self, packet: Any) -> npt.NDArray[np.bool_]:
+        """Return which of the table's packets `packet` can be.
 
         Not by decode times: those are guessed anew after a seek.
         """
         table = self._table
-        same: npt.NDArray[np.bool_] = (table.pts[of] == packet.pts) & (table.size[of] == packet.size)
+        same: npt.NDArray[np.bool_] = (table.pts == packet.pts) & (table.size == packet.size)
         if packet.pos is not None:
-            same &= (table.place[of] == packet.pos) | (table.place[of] == -1)
+            same &= (table.place == packet.pos) | (table.place == -1)
         return same
 
     def _demux(self) -> StreamPackets:
@@ -100,7 +107,7 @@ class PacketReader:
         if first is None:
             self._start_over()
             return
-        landed = self._matches(first, slice(None)).nonzero()[0]
+        landed = self._matches(first).nonzero()[0]
         if len(landed) != 1 or landed[0] > target:
             self._start_over()
             return

@@ -1,7 +1,7 @@
 """A child of the pool: does one job after another until its parent is gone.
 
-Started as `python -m vidpipe.video.worker DESCRIPTOR`, where the descriptor is one
-end of a socket pair.
+Started as `python -m vidpipe.video.worker DESCRIPTOR KEPT_BYTES NICENESS`: one end of a socket pair, and what
+`ClipPool` says of the others.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import os
 import signal
 import socket
 import sys
@@ -17,6 +18,7 @@ import traceback
 import cv2
 
 from vidpipe.errors import VidpipeError
+from vidpipe.video.allocator import trim
 from vidpipe.video.channel import ChannelClosedError, JobFailedError, receive, send
 from vidpipe.video.decode import decode_frames
 
@@ -29,12 +31,12 @@ WARM = decode_frames
 def main() -> None:
     """Serve jobs `(function, args, kwargs)` with `(True, result)` or `(False, exception)`."""
     # A hung decoder would never see that its parent died; the kernel does.
-    libc = ctypes.CDLL(None)
-    trim = getattr(libc, "malloc_trim", None)  # glibc only
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     cv2.setNumThreads(1)  # N children already use N cores
-    channel = socket.socket(fileno=int(sys.argv[1]))
+    descriptor, kept_bytes, niceness = map(int, sys.argv[1:])
+    os.nice(niceness)
+    channel = socket.socket(fileno=descriptor)
     gc.freeze()  # what imports made is never garbage: collecting after each job takes 1 ms, not 20
     with channel, contextlib.suppress(ChannelClosedError, BrokenPipeError, ConnectionResetError):
         send(channel, READY)
@@ -52,11 +54,10 @@ def main() -> None:
                 reply = (False, JobFailedError(traceback.format_exc()))
             send(channel, reply)
             # Frames would stay until the next job is done, PyAV's objects, which refer to each other
-            # in circles, for hundreds of jobs, and glibc keeps the holes.
+            # in circles, for hundreds of jobs.
             del reply, args, kwargs
             gc.collect()
-            if trim is not None:
-                trim(0)
+            trim(kept_bytes)
 
 
 if __name__ == "__main__":
