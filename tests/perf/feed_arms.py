@@ -130,8 +130,8 @@ def decoding(folder: Path, options: dict[str, Any]) -> Arms:
     decode_s = clips = 0.0
     for clip, made in through_workers(prospect, None, default_limit()):
         finished_s += [time.monotonic()] * len(clip.rows)
-        decode_s, clips = decode_s + made.seen.decode_s, clips + 1
-    yield "P", figures_of(finished_s, 0.0, start_s) | {"decode_s_per_clip": decode_s / clips}
+        decode_s, clips = decode_s + made.seen.decode_core_s, clips + 1
+    yield "P", figures_of(finished_s, 0.0, start_s) | {"decode_core_s_per_clip": decode_s / clips}
 
 
 def chat(folder: Path, options: dict[str, Any]) -> Arms:
@@ -250,6 +250,7 @@ def ran(folder: Path, options: dict[str, Any], rows: str) -> dict[str, Any]:
         "prompts": prompts,
         "idle_s": dict(feed.idle_s),
         "decode_s_per_clip": feed.decode_s / max(1, feed.clips),
+        "decode_core_s_per_clip": feed.decode_core_s / max(1, feed.clips),
         "prepare_s_per_clip": feed.prepare_s / max(1, feed.clips),
         "transfer_s_per_clip": feed.transfer_s / max(1, feed.clips),
         "clips": feed.clips,
