@@ -8,6 +8,9 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from vidpipe.errors import RecipeError
 from vidpipe.job.check import Checked, check_rows
 from vidpipe.job.prospect import read_named
 from vidpipe.recipe.load import load_recipe
@@ -45,6 +48,18 @@ def test_rows_whose_texts_alone_are_too_long_are_named(make_run: Callable[..., P
     ]
     counted = re.findall(r"have (\d+) tokens, and the context has 256", " ".join(fault.message for fault in faults))
     assert counted == ["5003", "303"], "the toy's tokenizer has three tokens for what is around them"
+
+
+def test_an_override_on_a_column_that_no_row_has_is_refused(make_run: Callable[..., Path]) -> None:
+    rows = [{"id": "a", "video": "a.mp4", "question": "?", "question_type": "count"}]
+    for column, is_there in (("question_type", True), ("question_kind", False)):
+        overrides = [{"when": {column: "count"}, "sampling": {"fps": 1}}]
+        named = read_named(load_recipe(make_run(rows, overrides=overrides), []))
+        if is_there:
+            assert check_rows(named).faults == []
+            continue
+        with pytest.raises(RecipeError, match="question_kind"):
+            check_rows(named)
 
 
 def test_files_that_are_not_there_are_named_without_opening_any(make_run: Callable[..., Path], tmp_path: Path) -> None:

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidpipe.errors import RowError
-from vidpipe.recipe.resolve import fingerprint, resolve_row
+from vidpipe.errors import RecipeError, RowError
+from vidpipe.recipe.resolve import fingerprint, refuse_unknown_columns, resolve_row
 from vidpipe.recipe.schema import Recipe
 
 
@@ -25,6 +25,20 @@ def test_row_beats_override_beats_recipe_beats_default() -> None:
     settings = resolve_row(made, long_row, {"fps": 0.5}, {"max_tokens": 7})
     assert (settings.sampling.fps, settings.sampling.max_frames, settings.generation.max_tokens) == (0.5, 32, 7)
     assert resolve_row(made, {"categories.duration": "long"}, {}, {}).sampling.max_frames == 32, "dotted column"
+
+
+def test_an_override_that_could_never_apply_is_refused() -> None:
+    def needs(*columns: str, wanted: object = "long") -> Recipe:
+        when = dict.fromkeys(columns, wanted)
+        return recipe(overrides=[{"when": when, "sampling": {"fps": 1.0}}])
+
+    refuse_unknown_columns(needs("question_type", "categories.duration"), ["id", "question_type", "categories"])
+    refuse_unknown_columns(needs("categories.duration"), ["categories.duration"])
+    refuse_unknown_columns(needs("clip_start", wanted=None), ["id"])
+    with pytest.raises(
+        RecipeError, match=r"overrides\[0\]\.when: no row has a column 'question_typ'.*'question_type'\?"
+    ):
+        refuse_unknown_columns(needs("id", "question_typ"), ["id", "question_type"])
 
 
 def test_a_bad_value_costs_the_row_and_is_named() -> None:

@@ -8,6 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from tests.record.runs import make_run, row, writer_for
+from vidpipe.record import disk
 from vidpipe.record.disk import has_links, read_mark, replace_json, set_mark
 from vidpipe.record.run_dir import RunDir
 from vidpipe.record.shards import write_order
@@ -60,7 +61,7 @@ def test_a_mark_without_links_is_on_the_disk_too(
 ) -> None:
     monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.ENOTSUP, "no links")))
     assert set_mark(tmp_path / "a", {})
-    assert disk_calls == ["file", "file", "folder"]
+    assert disk_calls == ["file", "folder"]
     (tmp_path / "plain").touch(0o644)
     assert (tmp_path / "a").stat().st_mode == (tmp_path / "plain").stat().st_mode, "others may read it"
     (tmp_path / "plain").unlink()
@@ -72,6 +73,22 @@ def test_a_mark_without_links_is_on_the_disk_too(
     monkeypatch.setattr(Path, "open", Mock(side_effect=OSError(errno.ENOSPC, "full")))
     with pytest.raises(OSError, match="full"):
         set_mark(tmp_path / "b", {})
+
+
+def test_without_links_a_mark_appears_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.EPERM, "no links")))
+    monkeypatch.setattr(disk, "_create_exclusively", Mock(side_effect=AssertionError("a kill would leave half of it")))
+    assert set_mark(tmp_path / "a", {"n": 1}) and not set_mark(tmp_path / "a", {"n": 2})
+    assert read_mark(tmp_path / "a") == {"n": 1} and [path.name for path in tmp_path.iterdir()] == ["a"]
+    with pytest.raises(OSError, match="too long"):
+        disk._rename_to_new(tmp_path / "a", tmp_path / ("b" * 300), b"")
+
+
+def test_without_links_and_such_renaming_the_first_still_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.EPERM, "no links")))
+    monkeypatch.setattr(disk, "_RENAME_NOREPLACE", 1 << 30)  # as a file system that does not know it: EINVAL
+    assert set_mark(tmp_path / "a", {"n": 1}) and not set_mark(tmp_path / "a", {"n": 2})
+    assert read_mark(tmp_path / "a") == {"n": 1} and [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_a_lost_answer_to_a_link_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from vidpipe.errors import RecipeError
 from vidpipe.manifest.row import ColumnKind
 from vidpipe.record import entries
 from vidpipe.record import merge as merge_module
+from vidpipe.record import shards as shards_module
 from vidpipe.record.disk import read_mark, set_mark
 from vidpipe.record.entries import Entry
 from vidpipe.record.holder import this_process
@@ -324,6 +325,15 @@ def test_of_two_processes_that_plan_at_once_one_plans(tmp_path: Path) -> None:
     assert found.ids == {0: ("r0",)} and len(list(run_dir.plans.glob("*.parquet"))) == 1
     add_shards(run_dir, [[("r1", "sha1")]], [7], found)
     assert read_shards(run_dir).ids == {0: ("r0",), 1: ("r1",)}
+
+
+def test_a_plan_that_was_never_finished_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create()
+    (run_dir.plans / "000000").touch()  # by a process that was killed, where nothing can appear whole
+    monkeypatch.setattr(shards_module, "SEEN_LATE_S", 0.2)
+    with pytest.raises(RecipeError, match=r"(?s)000000: not whole.*Delete it"):
+        add_shards(run_dir, [[("r0", "sha0")]], [5], read_shards(run_dir))
 
 
 def test_fresh_forgets_the_run_and_nothing_else(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import errno
 import functools
 import sys
+import traceback
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -82,17 +83,30 @@ def _with_exit_codes(command: Callable[..., None]) -> Callable[..., None]:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 told = f"the disk is full: {error}\nMake room and type the same command."
                 _fail(f"vidpipe: {told}", exit_codes.INTERRUPTED)
+            if error.errno == errno.EPIPE:
+                raise  # the reader of our output has gone, which click ends quietly
             if error.errno not in _WRONG_PATH or error.filename is None:
-                raise
+                _fail_by_own_fault()
             told = f"{error.filename}: {error.strerror}. Give another path, or the right to write there."
             _fail(f"vidpipe: {told}", exit_codes.WRONG_INPUT)
         except KeyboardInterrupt:
             _fail(exit_codes.MEANING[exit_codes.INTERRUPTED], exit_codes.INTERRUPTED)
+        except Exception:
+            _fail_by_own_fault()
 
     return run_command
 
 
-def _fail(message: str, code: int) -> None:
+def _fail_by_own_fault() -> NoReturn:
+    """For the exception that is being handled; not with Python's 1, which says that the run is complete."""
+    told = (
+        "vidpipe: this is a mistake of vidpipe itself, not of your input. Please report it with the lines above. What "
+        "was recorded is kept: the same command goes on."
+    )
+    _fail(f"{traceback.format_exc()}{told}", exit_codes.OWN_FAULT)
+
+
+def _fail(message: str, code: int) -> NoReturn:
     print(message, file=sys.stderr)  # noqa: T201
     sys.exit(code)
 

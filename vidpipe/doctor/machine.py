@@ -134,7 +134,7 @@ def file_system(runs: Path) -> Iterator[Finding]:
     if links:
         yield Finding("hard links", "ok", "there are")
     else:
-        advice = "exclusive creation stands in for them; on NFS older than version 3 use one process a run"
+        advice = "renaming or exclusive creation stands in for them; on NFS older than version 3 use one process a run"
         yield Finding("hard links", "warning", f"{folder} has none", advice)
     if abs(skew_s) > MOST_SKEW_S:
         found = f"files in {folder} are stamped {skew_s:+.0f} s off this host's clock"

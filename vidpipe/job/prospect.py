@@ -22,6 +22,7 @@ from vidpipe.models.registry import family_of, get_family
 from vidpipe.plan.clips import Plan, make_plan
 from vidpipe.plan.prompts import PromptTemplate
 from vidpipe.recipe.load import LoadedRecipe
+from vidpipe.recipe.resolve import refuse_unknown_columns
 from vidpipe.recipe.schema import Recipe
 
 
@@ -45,7 +46,7 @@ class Named:
         """The manifest's rows one by one; `manifest` gets everything else.
 
         Raises:
-            RecipeError: after the last row; the template asks for a column that none has.
+            RecipeError: after the last row; the template or `overrides` ask for a column that none has.
             CapabilityError: after the last row; the family can take none of them.
         """
         has_prompt = (self.recipe.prompt or self.recipe.template) is not None
@@ -60,6 +61,8 @@ class Named:
             return
         if asked_by_template:
             self.template.refuse_unknown_names(manifest.columns)
+        if manifest.count:
+            refuse_unknown_columns(self.recipe, manifest.columns)
         impossible.refuse()
 
 

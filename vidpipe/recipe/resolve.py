@@ -8,13 +8,13 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from vidpipe.errors import RowError
+from vidpipe.errors import RecipeError, RowError
 from vidpipe.recipe.schema import Generation, Recipe, Sampling, Section
 
 S = TypeVar("S", bound=Section)
@@ -50,6 +50,28 @@ def resolve_row(
         sampling=_overlay("sampling", recipe.sampling, match.sampling if match else {}, sampling),
         generation=_overlay("generation", recipe.generation, match.generation if match else {}, generation),
     )
+
+
+def refuse_unknown_columns(recipe: Recipe, columns: Collection[str]) -> None:
+    """Find `overrides` that could never apply, before every row runs without them.
+
+    Args:
+        recipe: The run's recipe.
+        columns: Those of the manifest.
+
+    Raises:
+        RecipeError: one asks for a value in a column that no row has.
+    """
+    for number, override in enumerate(recipe.overrides):
+        for name, wanted in override.when.items():
+            if wanted is None or name in columns or name.partition(".")[0] in columns:
+                continue
+            near = difflib.get_close_matches(name, columns, n=1)
+            hint = f"Did you mean {near[0]!r}? " if near else ""
+            raise RecipeError(
+                f"overrides[{number}].when: no row has a column {name!r}, so this would never apply. {hint}"
+                f"The manifest has {', '.join(map(repr, sorted(columns)))}."
+            )
 
 
 def _overlay(name: str, base: S, *layers: Mapping[str, Any]) -> S:

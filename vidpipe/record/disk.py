@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import json
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
+_AT_FDCWD, _RENAME_NOREPLACE = -100, 1  # <fcntl.h>, <linux/fs.h>
 
 SEEN_LATE_S = 60.0
 """Longest time for which NFS keeps "no such file" (acdirmax)."""
@@ -35,8 +37,9 @@ def temporary_for(path: Path) -> Path:
 def set_mark(path: Path, values: Mapping[str, Any], *, durable: bool = True) -> bool:
     """Create the small JSON file `path`; False when another process was first.
 
-    The file appears whole (hard link), or, where a file system has no links, by exclusive
-    creation; `read_mark` passes over one that is still being written.
+    The file appears whole: by a hard link, or, where a file system has none, by a renaming that replaces nothing. Where
+    it has neither (some FUSE mounts) the file is created exclusively, and `read_mark` passes over one that is still
+    being written.
 
     Args:
         path: The file.
@@ -60,7 +63,7 @@ def set_mark(path: Path, values: Mapping[str, Any], *, durable: bool = True) -> 
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            won = _create_exclusively(path, content)
+            won = _rename_to_new(temporary, path, content)
     finally:
         temporary.unlink(missing_ok=True)
     if won and durable:
@@ -82,6 +85,20 @@ def has_links(folder: Path) -> bool:
         first.unlink(missing_ok=True)
         second.unlink(missing_ok=True)
     return True
+
+
+def _rename_to_new(temporary: Path, path: Path, content: bytes) -> bool:
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)  # glibc from 2.28 on
+    if rename is None:
+        return _create_exclusively(path, content)
+    if rename(_AT_FDCWD, os.fsencode(temporary), _AT_FDCWD, os.fsencode(path), _RENAME_NOREPLACE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number == errno.EEXIST:
+        return False
+    if number in (*_NO_LINKS, errno.EINVAL):
+        return _create_exclusively(path, content)
+    raise OSError(number, os.strerror(number), str(path))
 
 
 def _create_exclusively(path: Path, content: bytes) -> bool:
