@@ -96,14 +96,14 @@ def test_shares_of_a_run_on_hosts_that_share_no_disk(make_run: Make, tmp_path: P
         assert vidpipe("run", recipe, "-o", tmp_path / "x", f"--shard={wrong}").returncode == 2
 
 
-def test_a_mistake_of_ours_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
+def test_an_exception_that_nobody_foresaw_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
     code = (
         "import sys, vidpipe.models.registry as r; r.FAMILIES = None; from vidpipe.cli.app import main; "
         "sys.argv = ['vidpipe', 'models']; main()"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 70 and result.stdout == "", "1 would say that a run is complete"
-    assert "Traceback" in result.stderr and "Please report it" in result.stderr.splitlines()[-1]
+    assert "Traceback" in result.stderr and "please report them" in result.stderr.splitlines()[-1]
 
 
 def test_a_reader_that_goes_away_is_no_mistake() -> None:
@@ -112,7 +112,7 @@ def test_a_reader_that_goes_away_is_no_mistake() -> None:
     os.close(read)
     with os.fdopen(write, "wb") as closed:
         result = subprocess.run(command.split(), stdout=closed, stderr=subprocess.PIPE, text=True, check=False)
-    assert "report it" not in result.stderr and "Traceback" not in result.stderr
+    assert "report them" not in result.stderr and "Traceback" not in result.stderr
 
 
 def test_failed_rows_beyond_the_tolerance(make_run: Make, tmp_path: Path) -> None:

@@ -86,24 +86,24 @@ def _with_exit_codes(command: Callable[..., None]) -> Callable[..., None]:
             if error.errno == errno.EPIPE:
                 raise  # the reader of our output has gone, which click ends quietly
             if error.errno not in _WRONG_PATH or error.filename is None:
-                _fail_by_own_fault()
+                _fail_unforeseen()
             told = f"{error.filename}: {error.strerror}. Give another path, or the right to write there."
             _fail(f"vidpipe: {told}", exit_codes.WRONG_INPUT)
         except KeyboardInterrupt:
             _fail(exit_codes.MEANING[exit_codes.INTERRUPTED], exit_codes.INTERRUPTED)
         except Exception:
-            _fail_by_own_fault()
+            _fail_unforeseen()
 
     return run_command
 
 
-def _fail_by_own_fault() -> NoReturn:
+def _fail_unforeseen() -> NoReturn:
     """For the exception that is being handled; not with Python's 1, which says that the run is complete."""
     told = (
-        "vidpipe: this is a mistake of vidpipe itself, not of your input. Please report it with the lines above. What "
-        "was recorded is kept: the same command goes on."
+        "vidpipe: an error that it does not know. If the lines above do not say what is wrong with this machine, "
+        "please report them. What was recorded is kept: the same command goes on."
     )
-    _fail(f"{traceback.format_exc()}{told}", exit_codes.OWN_FAULT)
+    _fail(f"{traceback.format_exc()}{told}", exit_codes.UNFORESEEN)
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -6,7 +6,7 @@ DONE = 0
 ROWS_FAILED = 1  # the run is complete, but more rows failed than the recipe tolerates
 WRONG_INPUT = 2  # recipe, manifest or arguments
 ENGINE_FAILED = 3  # the engine cannot start, or keeps dying
-OWN_FAULT = 70  # EX_SOFTWARE: a mistake of vidpipe, which Python would end with 1
+UNFORESEEN = 70  # EX_SOFTWARE: an exception that nobody catches, which Python would end with 1
 INTERRUPTED = 75  # EX_TEMPFAIL: the same command goes on where this one stopped
 
 MEANING = {
@@ -14,6 +14,6 @@ MEANING = {
     ROWS_FAILED: "more rows failed than output.tolerance allows",
     WRONG_INPUT: "wrong recipe, manifest or arguments",
     ENGINE_FAILED: "the engine failed; run the same command again",
-    OWN_FAULT: "a mistake of vidpipe itself",
+    UNFORESEEN: "an error that vidpipe does not know",
     INTERRUPTED: "interrupted; the same command goes on where this one stopped",
 }

@@ -56,7 +56,7 @@ def run(
 
     Exit codes: 0 done; 1 done, but more rows failed than output.tolerance allows (where the recipe
     sets one, the run ends as soon as that is certain); 2 wrong recipe, manifest or arguments;
-    3 the engine failed; 70 a mistake of vidpipe itself; 75 interrupted, type it again.
+    3 the engine failed; 70 an error that vidpipe does not know; 75 interrupted, type it again.
     """
     from vidpipe.job.signals import interrupted_by_signals
 
