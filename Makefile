@@ -27,6 +27,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --explicit-package-bases tests/perf tests/gpu
 	$(BIN)/lint-imports --no-cache
 
 docs: $(VENV)/.installed-dev

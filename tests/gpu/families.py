@@ -125,7 +125,7 @@ def answer(family: str, folder: Path) -> dict[str, Any]:
         args["load_format"] = "dummy"
     if not vllm_environment.is_cpu_build():
         args["gpu_memory_utilization"] = 0.3
-    recipe = {
+    recipe: dict[str, Any] = {
         "manifest": str(rows),
         "model": {"path": str(checkpoint), "trust_remote_code": family in ("llava_onevision2", "ernie45_vl")},
         "sampling": {"max_frames": 16, "max_pixels": 32 * 224 * 224 if family == "qwen3_vl" else 224 * 224},

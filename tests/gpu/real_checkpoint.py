@@ -139,6 +139,7 @@ def answer(engine: Engine, made: EngineInput) -> Reply:
     engine.submit(made)
     while True:
         for reply in engine.poll():
+            assert isinstance(reply, Reply), reply
             return reply
 
 

@@ -77,7 +77,8 @@ def run(family: str, folder: Path, *, on_cpu: bool) -> dict[str, Any]:
         "engine": {"name": "sglang", "args": args},
     }
     (folder / "recipe.yaml").write_text(json.dumps(recipe, indent=1))
-    command = [sys.executable, "-m", "vidpipe", "run", folder / "recipe.yaml", "-o", folder / "run", "--fresh"]
+    recipe_file, run_dir = str(folder / "recipe.yaml"), str(folder / "run")
+    command = [sys.executable, "-m", "vidpipe", "run", recipe_file, "-o", run_dir, "--fresh"]
     paths = os.pathsep.join(filter(None, [str(ROOT), str(folder / "plugin"), os.environ.get("PYTHONPATH")]))
     environment = {"HF_HUB_OFFLINE": "1", **os.environ, "PYTHONPATH": paths}
     started = time.perf_counter()

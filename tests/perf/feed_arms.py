@@ -13,13 +13,12 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
-import vidpipe.job.run
 from vidpipe.engine import vllm_environment
 from vidpipe.engine.interface import Engine, EngineInput, Reply
-from vidpipe.engine.registry import make_engine
 from vidpipe.engine.vllm_engine import VllmEngine
 from vidpipe.errors import MediaError
 from vidpipe.job.budget import ByteBudget, default_limit
@@ -28,6 +27,7 @@ from vidpipe.job.host import cores
 from vidpipe.job.prepare import PreparedClip
 from vidpipe.job.progress import Progress
 from vidpipe.job.prospect import Prospect, look_ahead
+from vidpipe.job.run import run
 from vidpipe.job.work import ClipInputs, prepare
 from vidpipe.plan.clips import Clip
 from vidpipe.recipe.load import load_recipe
@@ -42,8 +42,8 @@ Arms = Iterator[tuple[str, dict[str, Any]]]
 def main() -> None:
     """Run one process's arms, print the figures of each on a line of its own as soon as they are there."""
     process, folder, options = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
-    run = {"A": ready_inputs, "B": chat, "D": whole, "D1": whole_fresh, "P": decoding}[process]
-    for arm, figures in run(folder, options):
+    arms = {"A": ready_inputs, "B": chat, "D": whole, "D1": whole_fresh, "P": decoding}[process]
+    for arm, figures in arms(folder, options):
         own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         figures |= {
             "peak_rss_mib": own.ru_maxrss / 1024,
@@ -72,8 +72,7 @@ def prospect_of(folder: Path, options: dict[str, Any], rows: str) -> Prospect:
 def ready_inputs(folder: Path, options: dict[str, Any]) -> Arms:
     """A, A1: everything decoded and prepared beforehand, grouped; only the engine is measured."""
     prospect = prospect_of(folder, options, "grouped.jsonl")
-    engine = make_engine(prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location)
-    assert isinstance(engine, VllmEngine)
+    engine = VllmEngine(prospect.recipe.model, prospect.recipe.engine, prospect.checkpoint.location)
     engine.start()
     startup_s = time.monotonic() - BEGAN_S
     for arm, rows in (("A", "grouped.jsonl"), ("A1", "fresh.jsonl")):
@@ -236,10 +235,10 @@ def ran(folder: Path, options: dict[str, Any], rows: str) -> dict[str, Any]:
                 hits.append(share_of_hits((0, 0), prefix_counts(self)))
             super().stop()
 
-    vidpipe.job.run.make_engine = Counted
     display = Stopwatch()
     prospect = prospect_of(folder, options, rows)
-    result = vidpipe.job.run.run(prospect, folder / f"run-{rows}", display, fresh=True)
+    with patch("vidpipe.job.run.make_engine", Counted):
+        result = run(prospect, folder / f"run-{rows}", display, fresh=True)
     feed = result.feed
     assert feed is not None
     statuses = dict(result.summary.statuses)
@@ -250,7 +249,7 @@ def ran(folder: Path, options: dict[str, Any], rows: str) -> dict[str, Any]:
         "prompts": prompts,
         "idle_s": dict(feed.idle_s),
         "decode_s_per_clip": feed.decode_s / max(1, feed.clips),
-        "decode_core_s_per_clip": feed.decode_core_s / max(1, feed.clips),
+        "decode_core_s_per_clip": (feed.decode_core_s or 0.0) / max(1, feed.clips),
         "prepare_s_per_clip": feed.prepare_s / max(1, feed.clips),
         "transfer_s_per_clip": feed.transfer_s / max(1, feed.clips),
         "clips": feed.clips,

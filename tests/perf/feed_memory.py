@@ -14,6 +14,7 @@ from pathlib import Path
 import av
 import numpy as np
 
+from vidpipe.job.progress import Progress
 from vidpipe.job.prospect import look_ahead
 from vidpipe.job.run import run
 from vidpipe.recipe.load import load_recipe
@@ -62,12 +63,19 @@ class Sampler:
     def state(self, text: str) -> None:
         """See `Display.state`."""
 
+    def warn(self, text: str) -> None:
+        """See `Display.warn`."""
+        print(text)
+
     def row(self, row: OutputRow) -> None:
         """See `Display.row`."""
         assert row.status == "ok", row
         self.count += 1
         if self.count % self.every == 0:
             self.samples.append((self.count, resident_mib()))
+
+    def show(self, progress: Progress) -> None:
+        """See `Display.show`."""
 
     def end(self) -> None:
         """See `Display.end`."""

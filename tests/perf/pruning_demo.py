@@ -34,7 +34,7 @@ def measure(folder: Path, name: str, settings: list[str]) -> int:
     if result.returncode:
         sys.exit(f"{name}: exit code {result.returncode}\n{result.stderr}")
     rows = pq.read_table(run_dir / "results.parquet").to_pylist()
-    right = sum(row["text"] == json.loads(row["answer"]) for row in rows)
+    right: int = sum(row["text"] == json.loads(row["answer"]) for row in rows)
     asked, kept = (sum(row["vision_tokens"][key] for row in rows) for key in ("asked", "kept"))
     prompt = sum(row["tokens_in"] for row in rows)
     print(f"{name:26} {right:2} of {len(rows)} right   {kept:6} of {asked:6} vision tokens   {prompt:6} prompt tokens")

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.record.test_store import COLUMNS, claim, make_run, row  # noqa: E402
+from tests.record.runs import COLUMNS, claim, make_run, row  # noqa: E402
 from vidpipe.record.bulletin import write_bulletin  # noqa: E402
 from vidpipe.record.disk import set_mark  # noqa: E402
 from vidpipe.record.run_dir import RunDir  # noqa: E402

@@ -16,14 +16,16 @@ import resource
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from unittest.mock import patch
 
 import av
 import cv2
 import numpy as np
 
 from vidpipe.video.decode import decode_frames
+from vidpipe.video.packets import PacketTable
 from vidpipe.video.plan import Run
 from vidpipe.video.timeline import read_timeline
 
@@ -146,16 +148,12 @@ def main() -> None:
 
 def walk(clip: Path, indices: list[int]) -> None:
     """Decode everything from the start to the last frame, as loaders do."""
-    from vidpipe.video import decode
 
-    planned = decode.plan_runs
-    decode.plan_runs = lambda _, wanted: [Run(0, max(wanted))]
-    skipped = decode._SKIP_BY_PACKET
-    decode._SKIP_BY_PACKET = frozenset()
-    try:
-        decode.decode_frames(clip, indices)
-    finally:
-        decode.plan_runs, decode._SKIP_BY_PACKET = planned, skipped
+    def whole(_: PacketTable, wanted: Iterable[int], __: int = 0) -> list[Run]:
+        return [Run(0, max(wanted))]
+
+    with patch("vidpipe.video.decode.plan_runs", whole), patch("vidpipe.video.decode._SKIP_BY_PACKET", frozenset()):
+        decode_frames(clip, indices)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import socket
 import tempfile
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -52,7 +52,7 @@ class Stages:
     """CPU seconds by stage; what a stage calls that is one itself counts there alone."""
 
     def __init__(self) -> None:
-        self.took_s: Counter[str] = Counter()
+        self.took_s: defaultdict[str, float] = defaultdict(float)
         self._inner_s = [0.0]
 
     def time(self, owner: Any, name: str, stage: str) -> None:
@@ -137,12 +137,12 @@ def _between(before: os.times_result, after: os.times_result) -> float:
     return after.user + after.system - before.user - before.system
 
 
-def by_stage(stages: Stages, reader: ClipReader, preparer: Preparer, clip: Clip, turns: int) -> Counter[str]:
+def by_stage(stages: Stages, reader: ClipReader, preparer: Preparer, clip: Clip, turns: int) -> dict[str, float]:
     """CPU seconds of the cheapest of some turns."""
     cv2.setNumThreads(1)
     ours, theirs = socket.socketpair()
     work = stages.timed(read_and_prepare, "rest")
-    found: list[Counter[str]] = []
+    found: list[dict[str, float]] = []
     for _ in range(turns):
         stages.took_s.clear()
         reader.look(clip)
@@ -151,8 +151,8 @@ def by_stage(stages: Stages, reader: ClipReader, preparer: Preparer, clip: Clip,
         receiver.start()
         stages.timed(channel.send, "to the engine's process, both sides")(ours, made)
         receiver.join()
-        found.append(stages.took_s.copy())
-    return min(found, key=Counter.total)
+        found.append(dict(stages.took_s))
+    return min(found, key=lambda took_s: sum(took_s.values()))
 
 
 def all_stages(preparer: Any) -> Stages:
@@ -177,12 +177,12 @@ def all_stages(preparer: Any) -> Stages:
     return stages
 
 
-def print_table(columns: list[Counter[str]]) -> None:
+def print_table(columns: list[dict[str, float]]) -> None:
     """A line a stage, the costliest first."""
     print("| CPU ms | " + " | ".join(KINDS.values()) + " |\n|---" + "|---:" * len(KINDS) + "|")
     for stage in sorted(columns[1], key=lambda stage: -columns[1][stage]):
-        print(f"| {stage} | " + " | ".join(f"{1000 * column[stage]:.0f}" for column in columns) + " |")
-    print("| all | " + " | ".join(f"{1000 * column.total():.0f}" for column in columns) + " |")
+        print(f"| {stage} | " + " | ".join(f"{1000 * column.get(stage, 0.0):.0f}" for column in columns) + " |")
+    print("| all | " + " | ".join(f"{1000 * sum(column.values()):.0f}" for column in columns) + " |")
 
 
 if __name__ == "__main__":

@@ -228,14 +228,16 @@ class Engine(Protocol):
     """Name and version, as output rows record it; known before `start`."""
     capabilities: Capabilities
     """Known before `start`."""
-    preparer: Preparer
-    """Known before `start`; in this process it works only after it."""
     batch_rows: int
     """Requests that it runs at a time; known after `start`."""
     kv_tokens: int | None
     """Tokens that its KV cache holds; known after `start`, None if it does not say."""
     steps: int
     """Grows whenever it has computed something; a watchdog looks at it."""
+
+    @property
+    def preparer(self) -> Preparer:
+        """Makes its inputs. Known before `start`; in this process it works only after it."""
 
     def __init__(self, model: Model, settings: EngineSection, checkpoint: str, demands: Demands = NO_DEMANDS) -> None:
         """Start nothing yet.
