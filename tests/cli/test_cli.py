@@ -112,7 +112,23 @@ def test_a_reader_that_goes_away_is_no_mistake() -> None:
     os.close(read)
     with os.fdopen(write, "wb") as closed:
         result = subprocess.run(command.split(), stdout=closed, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 141, "as of a program that SIGPIPE ended, and never 1"
     assert "report them" not in result.stderr and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("check nosuch.yaml 2>/dev/full", 2),
+        ("models >&-", 0),
+        ("models >&- 2>&- <&-", 0),
+        ("check nosuch.yaml 2>&-", 2),
+    ],
+)
+def test_streams_that_take_nothing_change_no_exit_code(words: str, code: int, tmp_path: Path) -> None:
+    command = f"exec {sys.executable} -m vidpipe {words}"
+    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert result.returncode == code and "Traceback" not in result.stderr, result.stderr
 
 
 def test_failed_rows_beyond_the_tolerance(make_run: Make, tmp_path: Path) -> None:
@@ -300,6 +316,17 @@ def test_check_and_run_say_that_no_row_can_be_answered(make_run: Make, tmp_path:
     assert "1 x not_found" in ran.stdout
     tolerant = vidpipe("run", recipe, "-o", tmp_path / "other", "--set", "output.tolerance=1")
     assert tolerant.returncode == 0, tolerant.stdout + tolerant.stderr
+
+
+def test_a_misspelt_family_is_named_and_no_hub_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "clip.mp4").touch()
+    result = vidpipe("frames", tmp_path / "clip.mp4", "--model", "qwen3vl")
+    assert result.returncode == 2 and "Did you mean qwen3_vl?" in result.stderr and "asking" not in result.stderr
+
+
+def test_a_merged_file_is_parquet_by_name_too(tmp_path: Path) -> None:
+    result = vidpipe("merge", tmp_path, "-o", tmp_path / "all.csv")
+    assert result.returncode == 2 and "ends in .parquet" in result.stderr and not (tmp_path / "all.csv").exists()
 
 
 def test_a_folder_of_pictures_is_asked_for_its_rate(tmp_path: Path) -> None:

@@ -63,5 +63,6 @@ def test_a_hub_is_named_before_it_is_asked_and_asked_once(tmp_path: Path) -> Non
     )
     first, *others = result.stderr.splitlines()
     assert first == f"model.path who/what is no folder: asking {nowhere} for its settings"
+    assert f"no such folder in {Path()}, where paths start" in result.stderr
     assert "the hub says ConnectError" in result.stderr and "hf download who/what" in others[-1], result.stderr
     assert "Retrying" not in result.stderr

@@ -13,6 +13,7 @@ import pytest
 from vidpipe.errors import RecipeError
 from vidpipe.job.check import Checked, check_rows
 from vidpipe.job.prospect import read_named
+from vidpipe.manifest.scan import Manifest
 from vidpipe.recipe.load import load_recipe
 
 
@@ -51,15 +52,17 @@ def test_rows_whose_texts_alone_are_too_long_are_named(make_run: Callable[..., P
 
 
 def test_an_override_on_a_column_that_no_row_has_is_refused(make_run: Callable[..., Path]) -> None:
-    rows = [{"id": "a", "video": "a.mp4", "question": "?", "question_type": "count"}]
-    for column, is_there in (("question_type", True), ("question_kind", False)):
+    rows = [{"id": "a", "video": "a.mp4", "question": "?", "question_type": "count", "categories": {"n": "count"}}]
+    names = {"question_type": True, "question_kind": False, "categories.n": True, "categories.number": False}
+    for column, is_there in names.items():
         overrides = [{"when": {column: "count"}, "sampling": {"fps": 1}}]
         named = read_named(load_recipe(make_run(rows, overrides=overrides), []))
         if is_there:
             assert check_rows(named).faults == []
             continue
-        with pytest.raises(RecipeError, match="question_kind"):
+        with pytest.raises(RecipeError, match=column):
             check_rows(named)
+        assert len(list(named.rows(Manifest(), begun=True))) == 1, "a run that was made before goes on"
 
 
 def test_files_that_are_not_there_are_named_without_opening_any(make_run: Callable[..., Path], tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidpipe.errors import RecipeError, RowError
-from vidpipe.recipe.resolve import fingerprint, refuse_unknown_columns, resolve_row
+from vidpipe.recipe.resolve import fingerprint, refuse_unknown_columns, resolve_row, when_names
 from vidpipe.recipe.schema import Recipe
 
 
@@ -28,17 +28,15 @@ def test_row_beats_override_beats_recipe_beats_default() -> None:
 
 
 def test_an_override_that_could_never_apply_is_refused() -> None:
-    def needs(*columns: str, wanted: object = "long") -> Recipe:
-        when = dict.fromkeys(columns, wanted)
-        return recipe(overrides=[{"when": when, "sampling": {"fps": 1.0}}])
-
-    refuse_unknown_columns(needs("question_type", "categories.duration"), ["id", "question_type", "categories"])
-    refuse_unknown_columns(needs("categories.duration"), ["categories.duration"])
-    refuse_unknown_columns(needs("clip_start", wanted=None), ["id"])
-    with pytest.raises(
-        RecipeError, match=r"overrides\[0\]\.when: no row has a column 'question_typ'.*'question_type'\?"
-    ):
-        refuse_unknown_columns(needs("id", "question_typ"), ["id", "question_type"])
+    whens = [{"id": "a", "question_typ": "count"}, {"clip_start": None, "categories.duration": "long"}]
+    made = recipe(overrides=[{"when": when, "sampling": {"fps": 1.0}} for when in whens])
+    assert when_names(made) == {"id", "question_typ", "categories.duration"}, "None fits rows without the column"
+    columns = ["id", "question_type", "categories"]
+    refuse_unknown_columns(made, set(), columns)
+    with pytest.raises(RecipeError, match=r"overrides\[0\]\.when: no row has 'question_typ'.*'question_type'\?"):
+        refuse_unknown_columns(made, {"question_typ"}, columns)
+    with pytest.raises(RecipeError, match=r"overrides\[1\]\.when: no row has 'categories.duration'"):
+        refuse_unknown_columns(made, {"categories.duration"}, columns)
 
 
 def test_a_bad_value_costs_the_row_and_is_named() -> None:

@@ -11,9 +11,8 @@ import pytest
 from tests.record.runs import COLUMNS, LEASE_S, claim, ids_of, make_run, row, writer_for
 from vidpipe.errors import RecipeError
 from vidpipe.manifest.row import ColumnKind
-from vidpipe.record import entries
+from vidpipe.record import disk, entries
 from vidpipe.record import merge as merge_module
-from vidpipe.record import shards as shards_module
 from vidpipe.record.disk import read_mark, set_mark
 from vidpipe.record.entries import Entry
 from vidpipe.record.holder import this_process
@@ -331,7 +330,10 @@ def test_a_plan_that_was_never_finished_is_named(tmp_path: Path, monkeypatch: py
     run_dir = RunDir(tmp_path / "run")
     run_dir.create()
     (run_dir.plans / "000000").touch()  # by a process that was killed, where nothing can appear whole
-    monkeypatch.setattr(shards_module, "SEEN_LATE_S", 0.2)
+    monkeypatch.setattr(disk, "SEEN_LATE_S", 0.2)
+    run_dir.run_file.write_text("{")
+    with pytest.raises(RecipeError, match=r"(?s)run.json: not whole.*Delete it"):
+        run_dir.write_run({}, "")
     with pytest.raises(RecipeError, match=r"(?s)000000: not whole.*Delete it"):
         add_shards(run_dir, [[("r0", "sha0")]], [5], read_shards(run_dir))
 

@@ -19,12 +19,13 @@ import types
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from tests.video.clips import write_blocks
-from vidpipe.errors import MediaError
+from vidpipe.errors import EngineError, MediaError
 from vidpipe.video.channel import JobFailedError, dumps, receive, send
 from vidpipe.video.decode import decode_frames
 from vidpipe.video.pool import ClipPool, default_time_limit_s
@@ -316,6 +317,46 @@ def test_what_the_user_says_of_memory_holds(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_first_that_fails_fails_the_job() -> None:
     with ClipPool(1) as pool, pytest.raises(JobFailedError, match="a mistake of ours"):
         pool.submit(pid, name="n", time_limit_s=60, first=fail).result(90)
+
+
+def test_arrays_that_are_kept_hold_no_descriptors_and_their_memory_goes_with_them() -> None:
+    def mapped() -> int:
+        return Path("/proc/self/maps").read_text().count("vidpipe-frames")
+
+    def descriptors() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    before = descriptors(), mapped()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        kept = []
+        for number in range(40):
+            send(ours, np.full(5000, number, np.uint8))
+            kept.append(receive(theirs))
+        assert descriptors() == before[0] + 2, "the two ends of the channel"
+        assert mapped() == before[1] + 40
+        kept[7][:] += 1
+        assert [int(array.min()) for array in kept] == [8 if n == 7 else n for n in range(40)]
+        view = kept[3][10:20]
+        del kept
+        gc.collect()
+        assert mapped() == before[1] + 1 and view.tolist() == [3] * 10, "as long as anything uses it"
+    del view
+    gc.collect()
+    assert mapped() == before[1]
+
+
+@pytest.mark.parametrize("error", [BlockingIOError(11, "no more processes"), OSError(24, "too many open files")])
+def test_a_child_that_cannot_be_started_is_no_clips_fault(error: OSError, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "Popen", Mock(side_effect=error))
+    with ClipPool(1) as pool, pytest.raises(EngineError, match="cannot be started"):
+        run(pool, pid)
+
+
+def test_a_child_that_dies_while_it_starts_is_no_clips_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with ClipPool(1) as pool, pytest.raises(EngineError, match="does not start"):
+        run(pool, pid)
 
 
 def test_tensors_travel_without_a_copy_in_the_pickle() -> None:

@@ -39,15 +39,21 @@ def read_speed(path: Path) -> Speed:
     wanted = [name for name in ("seconds", "tokens_in", "tokens_out", "vision_tokens") if name in names]
     table = pq.read_table(results, columns=wanted).flatten()
 
-    def mean(column: str) -> float | None:
-        return pc.mean(table[column]).as_py() if column in table.column_names else None
+    def mean(column: str, of_those_with: str | None = None) -> float | None:
+        if column not in table.column_names:
+            return None
+        rows = table
+        if of_those_with in table.column_names:
+            rows = table.filter(pc.is_valid(table[of_those_with]))
+        found: float | None = pc.mean(rows[column]).as_py()
+        return found
 
     elapsed_s, rows_per_s = _feed(path) if path.is_dir() else (None, None)
     return Speed(
         {stage: mean(f"seconds.{stage}") for stage in STAGES},
         mean("tokens_in"),
         mean("tokens_out"),
-        mean("vision_tokens.asked"),
+        mean("vision_tokens.asked", of_those_with="tokens_in"),  # a row that was refused keeps nothing
         mean("vision_tokens.kept"),
         elapsed_s,
         rows_per_s,

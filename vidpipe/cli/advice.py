@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 ADVICE: dict[str, str] = {
-    "not_found": "check media_root and the paths; vidpipe plan lists every file that is missing",
+    "not_found": "check media_root and the paths; vidpipe check lists every file that is missing",
     "not_a_file": "name a file, not a folder; a folder of pictures goes into the column frames",
     "empty_file": "copy the file again; it has no bytes",
     "not_media": "fetch the file again; often an error page was saved in its place",

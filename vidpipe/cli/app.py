@@ -6,8 +6,10 @@ runs, so that `vidpipe --help` answers in well under half a second.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -28,7 +30,7 @@ from vidpipe.cli.plan import plan
 from vidpipe.cli.probe import probe
 from vidpipe.cli.report import report
 from vidpipe.cli.run import run
-from vidpipe.cli.safe_output import make_output_safe
+from vidpipe.cli.safe_output import make_output_safe, open_closed_streams
 from vidpipe.cli.score import score
 from vidpipe.cli.slurm import slurm
 from vidpipe.cli.status import status
@@ -83,8 +85,9 @@ def _with_exit_codes(command: Callable[..., None]) -> Callable[..., None]:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 told = f"the disk is full: {error}\nMake room and type the same command."
                 _fail(f"vidpipe: {told}", exit_codes.INTERRUPTED)
-            if error.errno == errno.EPIPE:
-                raise  # the reader of our output has gone, which click ends quietly
+            if error.errno == errno.EPIPE:  # the reader of our output has gone, of which click would make 1
+                sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115  (what is buffered goes there)
+                sys.exit(exit_codes.READER_GONE)
             if error.errno not in _WRONG_PATH or error.filename is None:
                 _fail_unforeseen()
             told = f"{error.filename}: {error.strerror}. Give another path, or the right to write there."
@@ -107,7 +110,8 @@ def _fail_unforeseen() -> NoReturn:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    print(message, file=sys.stderr)  # noqa: T201
+    with contextlib.suppress(OSError):  # where nobody can be told the code says it all the same
+        print(message, file=sys.stderr)  # noqa: T201
     sys.exit(code)
 
 
@@ -121,5 +125,6 @@ app.add_typer(slurm(_with_exit_codes), name="slurm")
 
 def main() -> None:
     """Run the command line; exit with one of `vidpipe.cli.exit_codes`."""
+    open_closed_streams()
     make_output_safe()
     app()

@@ -8,6 +8,7 @@ WRONG_INPUT = 2  # recipe, manifest or arguments
 ENGINE_FAILED = 3  # the engine cannot start, or keeps dying
 UNFORESEEN = 70  # EX_SOFTWARE: an exception that nobody catches, which Python would end with 1
 INTERRUPTED = 75  # EX_TEMPFAIL: the same command goes on where this one stopped
+READER_GONE = 141  # what a shell says of a program that SIGPIPE ended
 
 MEANING = {
     DONE: "done",
@@ -15,5 +16,6 @@ MEANING = {
     WRONG_INPUT: "wrong recipe, manifest or arguments",
     ENGINE_FAILED: "the engine failed; run the same command again",
     UNFORESEEN: "an error that vidpipe does not know",
+    READER_GONE: "nobody reads the output any more",
     INTERRUPTED: "interrupted; the same command goes on where this one stopped",
 }

@@ -111,7 +111,9 @@ def _write_sheet(shown: Preview, document: FramesDocument, output: Path) -> None
     try:
         draw_sheet(heading, groups).save(output)
     except (OSError, ValueError) as error:
-        raise RecipeError(f"-o {output}: cannot be written: {error}. Give a path that ends in .png.") from None
+        raise RecipeError(
+            f"-o {output}: cannot be written: {error}. Give a path that ends in .png, in a folder that exists."
+        ) from None
 
 
 def _facts(document: FramesDocument) -> list[str]:

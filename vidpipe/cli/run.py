@@ -83,13 +83,16 @@ def _answer(
     from vidpipe.cli.terminal import own_terminal
     from vidpipe.job.prospect import look_ahead
     from vidpipe.job.run import run as run_job
+    from vidpipe.record.run_dir import RunDir
 
     share = _share(shard)
     loaded = recipe_from(target, prompt, assignments)
     on_ray = None if on is None else OnRay(on, shard, loaded)
-    prospect = look_ahead(loaded if on_ray is None else on_ray.loaded)
+    path = run_dir or default_run_dir(loaded)
+    prospect = look_ahead(
+        loaded if on_ray is None else on_ray.loaded, begun=not fresh and RunDir(path).run_file.exists()
+    )
     warn_of_budget(prospect)
-    path = run_dir or default_run_dir(prospect.loaded)
     with own_terminal() as terminal:
         display = make_display(progress, terminal)
         try:

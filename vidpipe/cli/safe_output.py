@@ -6,6 +6,7 @@ clipboard, another the title, a third fills the input line. Colours and the few 
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from typing import Any, TextIO, cast
@@ -44,6 +45,18 @@ def visible(text: str) -> str:
 def safe(stream: TextIO) -> TextIO:
     """The stream, for text that comes from anywhere."""
     return cast(TextIO, _Safe(stream))
+
+
+def open_closed_streams() -> None:
+    """Give standard streams that are closed to nobody: else the next files that are opened would get their numbers."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w", closefd=False))  # noqa: SIM115
 
 
 def make_output_safe() -> None:

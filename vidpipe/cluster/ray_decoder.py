@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vidpipe.errors import EngineError, VidpipeError
+from vidpipe.errors import VidpipeError
 from vidpipe.video.channel import JobFailedError, dumps
 from vidpipe.video.pool import ClipPool
 
@@ -71,8 +71,6 @@ class Decoder:
             result = self._pool.submit(function, *args, name=name, time_limit_s=time_limit_s, first=first).result()
         except (VidpipeError, JobFailedError) as error:
             result, failed = error, True
-        except RuntimeError as error:  # the child does not start: no clip's fault
-            result, failed = EngineError("engine_start", f"a decode actor's child process: {error}"), True
         done_s = getattr(result, "done_at_s", time.monotonic())
         buffers: list[pickle.PickleBuffer] = []
         body = dumps(result, buffers.append)

@@ -67,7 +67,7 @@ class EngineActor:
             try:
                 see_run(seat.path)
                 return run(
-                    look_ahead(seat.on_this_node()),
+                    look_ahead(seat.on_this_node(), begun=True),
                     seat.path,
                     display,
                     limit=seat.limit,

@@ -46,7 +46,7 @@ def read_checkpoint(path: str, folder: Path) -> Checkpoint:
         return Checkpoint(str(local.resolve()), _required(local, path), *_processors(local))
     if path.startswith((".", "/", "~")):
         raise RecipeError(f"model.path {path}: no such folder. Paths start from the recipe's folder {folder}.")
-    return _from_hub(path)
+    return _from_hub(path, folder)
 
 
 def _required(folder: Path, path: str) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def file_of_hub(name: str, file: str) -> Path:
     return Path(hf_hub_download(name, file))
 
 
-def _from_hub(name: str) -> Checkpoint:
+def _from_hub(name: str, folder: Path) -> Checkpoint:
     try:
         from huggingface_hub import constants, snapshot_download
     except ImportError:
@@ -97,7 +97,8 @@ def _from_hub(name: str) -> Checkpoint:
         snapshot_download(name, allow_patterns=[*PROCESSOR_FILES, "*.ttf"])
     except Exception as error:  # network, authorisation, names: the hub client has many
         raise RecipeError(
-            f"model.path {name}: no such folder, and the hub says {type(error).__name__}: {error}\n"
+            f"model.path {name}: no such folder in {folder}, where paths start, and the hub says "
+            f"{type(error).__name__}: {error}\n"
             f"Type where there is a network: hf download {name} (docs/cluster.md), or set model.path to a folder."
         ) from error
     folder = config.parent

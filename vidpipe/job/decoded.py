@@ -114,7 +114,7 @@ class Decoded:
 
     def _result(self, future: Future[PreparedClip | ClipInputs], task: Task, place: Place) -> ClipInputs | MediaError:
         try:
-            result = future.result()
+            result = _result_of(future, task)
             if isinstance(result, PreparedClip):
                 result = prepare(self._recipe, self._preparer, task.clip, result)
                 self._budget.resize(place, result.media_bytes)
@@ -126,3 +126,15 @@ class Decoded:
         except Exception as error:  # a fault of ours must cost this clip, not a run of a million
             print(redact("".join(traceback.format_exception(error))))  # noqa: T201
             return MediaError("corrupt", f"{task.clip.name}: unexpected {type(error).__name__}: {error}")
+
+
+def _result_of(future: Future[PreparedClip | ClipInputs], task: Task) -> PreparedClip | ClipInputs:
+    """What a worker made of a clip.
+
+    Raises:
+        EngineError: this process lacked something, such as descriptors; what fails in a worker is a `JobFailedError`.
+    """
+    try:
+        return future.result()
+    except OSError as error:
+        raise EngineError("engine_start", f"{task.clip.name}: this host does not go on: {error}") from error

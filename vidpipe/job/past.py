@@ -44,7 +44,7 @@ def reopen(run: Mapping[str, Any], wanted: Collection[str], sha: Mapping[str, st
     try:
         recipe = Recipe.model_validate(run["given"])
         named = read_named(LoadedRecipe(recipe, run["given"], "", Path(run["folder"]), ""))
-        rows: list[Row | BadRow] = [row for row in named.rows(Manifest()) if row.id in wanted]
+        rows: list[Row | BadRow] = [row for row in named.rows(Manifest(), begun=True) if row.id in wanted]
     except (VidpipeError, ValidationError) as error:
         return Past(None, (), (f"Prompts and frames cannot be made again: {error}",))
     same = [row for row in rows if row_sha(row) == sha.get(row.id)]

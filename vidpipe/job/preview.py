@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from vidpipe.engine.checkpoint import read_checkpoint
 from vidpipe.engine.interface import Video
-from vidpipe.errors import CapabilityError
+from vidpipe.errors import CapabilityError, RecipeError
 from vidpipe.job.impossible import refuse_missing_pruning
 from vidpipe.job.prepare import ClipReader, SeenClip
 from vidpipe.manifest.folder import path_text
@@ -76,10 +77,17 @@ def family_and_processor(model: str, family: str | None, folder: Path) -> tuple[
         model: Name of a family, or a checkpoint's folder or hub name.
         family: The checkpoint's family, where its config does not tell.
         folder: Folder that a relative path starts from.
+
+    Raises:
+        RecipeError, CapabilityError: it is neither.
     """
     if model in FAMILIES:
         named = get_family(model)
         return named, named.published
+    if "/" not in model and not (folder / model).is_dir():
+        near = difflib.get_close_matches(model, FAMILIES, n=1, cutoff=0.4)
+        hint = f"Did you mean {near[0]}? " if near else ""
+        raise RecipeError(f"{model!r} is no family and no folder. {hint}Families: {', '.join(FAMILIES)}.")
     checkpoint = read_checkpoint(model, folder)
     found = get_family(family) if family else family_of(checkpoint.config, model)
     return found, checkpoint.processor(found)

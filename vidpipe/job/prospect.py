@@ -22,7 +22,7 @@ from vidpipe.models.registry import family_of, get_family
 from vidpipe.plan.clips import Plan, make_plan
 from vidpipe.plan.prompts import PromptTemplate
 from vidpipe.recipe.load import LoadedRecipe
-from vidpipe.recipe.resolve import refuse_unknown_columns
+from vidpipe.recipe.resolve import reach, refuse_unknown_columns, when_names
 from vidpipe.recipe.schema import Recipe
 
 
@@ -42,8 +42,12 @@ class Named:
         """The recipe itself."""
         return self.loaded.recipe
 
-    def rows(self, manifest: Manifest) -> Iterator[Row | BadRow]:
+    def rows(self, manifest: Manifest, *, begun: bool = False) -> Iterator[Row | BadRow]:
         """The manifest's rows one by one; `manifest` gets everything else.
+
+        Args:
+            manifest: See above.
+            begun: Whether there is a run with this recipe, which what could never apply must not keep from going on.
 
         Raises:
             RecipeError: after the last row; the template or `overrides` ask for a column that none has.
@@ -51,18 +55,21 @@ class Named:
         """
         has_prompt = (self.recipe.prompt or self.recipe.template) is not None
         impossible, asked_by_template = ImpossibleRows(self.recipe, self.family), False
+        unseen = set[str]() if begun else when_names(self.recipe)
         for row in scan_rows(self.manifest_path, manifest, recipe_has_prompt=has_prompt):
             if not impossible.one_can:
                 impossible.see(row)
             if not asked_by_template:
                 asked_by_template = isinstance(row, Row) and row.text is None and row.messages is None
+            if unseen:
+                unseen = {name for name in unseen if reach(row.values, name) is None}
             yield row
         if manifest.refused:
             return
         if asked_by_template:
             self.template.refuse_unknown_names(manifest.columns)
         if manifest.count:
-            refuse_unknown_columns(self.recipe, manifest.columns)
+            refuse_unknown_columns(self.recipe, unseen, manifest.columns)
         impossible.refuse()
 
 
@@ -97,7 +104,7 @@ class Prospect(Named):
         return most
 
 
-def look_ahead(loaded: LoadedRecipe) -> Prospect:
+def look_ahead(loaded: LoadedRecipe, *, begun: bool = False) -> Prospect:
     """Read everything that a run needs but media and weights.
 
     A manifest with faults is not refused here: `Manifest.raise_if_refused` does that,
@@ -107,7 +114,7 @@ def look_ahead(loaded: LoadedRecipe) -> Prospect:
         RecipeError, CapabilityError: see `read_named` and `Named.rows`.
     """
     named, manifest = read_named(loaded), Manifest()
-    manifest.rows.extend(named.rows(manifest))
+    manifest.rows.extend(named.rows(manifest, begun=begun))
     return Prospect(**vars(named), manifest=manifest)
 
 
@@ -129,7 +136,10 @@ def read_named(loaded: LoadedRecipe) -> Named:
     else:
         root, allow_outside = folder / Path(recipe.media_root).expanduser(), recipe.media.allow_outside_root
         if not root.is_dir():
-            raise RecipeError(f"media_root {recipe.media_root}: no such folder. Paths start from {folder}.")
+            raise RecipeError(
+                f"media_root {recipe.media_root}: no such folder. Paths start from {folder}. "
+                "Name one that exists in the recipe, or type --set media_root=FOLDER."
+            )
     checkpoint = read_checkpoint(recipe.model.path, folder)  # last, for a hub may be asked
     path = recipe.model.path
     family = get_family(recipe.model.family) if recipe.model.family else family_of(checkpoint.config, path)

@@ -52,25 +52,31 @@ def resolve_row(
     )
 
 
-def refuse_unknown_columns(recipe: Recipe, columns: Collection[str]) -> None:
+def when_names(recipe: Recipe) -> set[str]:
+    """What `overrides[].when` asks for; `categories.duration` may be a column, or a key in the values of one."""
+    return {name for override in recipe.overrides for name, wanted in override.when.items() if wanted is not None}
+
+
+def refuse_unknown_columns(recipe: Recipe, unseen: Collection[str], columns: Collection[str]) -> None:
     """Find `overrides` that could never apply, before every row runs without them.
 
     Args:
         recipe: The run's recipe.
+        unseen: Those of `when_names` that no row has.
         columns: Those of the manifest.
 
     Raises:
-        RecipeError: one asks for a value in a column that no row has.
+        RecipeError: naming one and the columns that there are.
     """
     for number, override in enumerate(recipe.overrides):
-        for name, wanted in override.when.items():
-            if wanted is None or name in columns or name.partition(".")[0] in columns:
+        for name in override.when:
+            if name not in unseen:
                 continue
             near = difflib.get_close_matches(name, columns, n=1)
             hint = f"Did you mean {near[0]!r}? " if near else ""
             raise RecipeError(
-                f"overrides[{number}].when: no row has a column {name!r}, so this would never apply. {hint}"
-                f"The manifest has {', '.join(map(repr, sorted(columns)))}."
+                f"overrides[{number}].when: no row has {name!r}, so this would never apply. {hint}"
+                f"The manifest has the columns {', '.join(map(repr, sorted(columns)))}; a dot reaches into one."
             )
 
 

@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from vidpipe.errors import RecipeError
+
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
 _AT_FDCWD, _RENAME_NOREPLACE = -100, 1  # <fcntl.h>, <linux/fs.h>
 
@@ -123,6 +125,23 @@ def read_mark(path: Path) -> dict[str, Any] | None:
     if not content.endswith(b"\n"):
         return None
     values: dict[str, Any] = json.loads(content)
+    return values
+
+
+def wait_until_whole(mark: Path) -> dict[str, Any]:
+    """What another process is writing as `mark`.
+
+    Raises:
+        RecipeError: it does not come; that process was killed in the middle, where files cannot appear whole.
+    """
+    end_s = time.monotonic() + SEEN_LATE_S
+    while (values := read_mark(mark)) is None:
+        if time.monotonic() > end_s:
+            raise RecipeError(
+                f"{mark}: not whole for {SEEN_LATE_S:.0f} s, so the process that wrote it was killed.\n"
+                "Delete it, and type the same command."
+            )
+        time.sleep(0.1)
     return values
 
 

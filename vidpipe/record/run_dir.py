@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from vidpipe.errors import RecipeError
-from vidpipe.record.disk import read_mark, replace_json, set_mark
+from vidpipe.record.disk import read_mark, replace_json, set_mark, wait_until_whole
 from vidpipe.redact import is_secret_name, redact
 
 FEED_FILES = "feed.*.json"
@@ -100,9 +100,7 @@ class RunDir:
         """
         if set_mark(self.run_file, values):
             self.recipe_file.write_text(redact(recipe_text), encoding="utf-8")
-        stored = self.read_run()
-        assert stored is not None
-        return stored
+        return wait_until_whole(self.run_file)
 
     def update_run(self, values: Mapping[str, Any]) -> None:
         """Replace what `write_run` stored; for a manifest that has grown."""

@@ -6,19 +6,16 @@ change. Each row's content is known by hash, so that a changed one is noticed.
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import feather
 
-from vidpipe.errors import RecipeError
-from vidpipe.record.disk import SEEN_LATE_S, read_mark, set_mark, sync, temporary_for
+from vidpipe.record.disk import read_mark, set_mark, sync, temporary_for, wait_until_whole
 from vidpipe.record.parts import parquet_writer
 from vidpipe.record.run_dir import RunDir
 
@@ -126,23 +123,7 @@ def add_shards(
     place = run_dir.plans / f"{known.plans:06d}"
     if not set_mark(place, mark | {"predicted": dict(predicted or {})}):
         path.unlink()
-        _wait_until_whole(place)
-
-
-def _wait_until_whole(mark: Path) -> None:
-    """Wait for the plan of a process that was first.
-
-    Raises:
-        RecipeError: it does not come; that process was killed in the middle, where files cannot appear whole.
-    """
-    end_s = time.monotonic() + SEEN_LATE_S
-    while read_mark(mark) is None:
-        if time.monotonic() > end_s:
-            raise RecipeError(
-                f"{mark}: not whole for {SEEN_LATE_S:.0f} s, so the process that wrote it was killed.\n"
-                "Delete it, and type the same command."
-            )
-        time.sleep(0.1)
+        wait_until_whole(place)
 
 
 def read_predictions(run_dir: RunDir) -> list[Mapping[str, int]]:

@@ -9,6 +9,8 @@ torch being imported where it is not used.
 from __future__ import annotations
 
 import array
+import ctypes
+import errno
 import io
 import mmap
 import os
@@ -16,6 +18,7 @@ import pickle
 import socket
 import struct
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -99,12 +102,29 @@ def receive(channel: socket.socket) -> Any:
         length, size = _HEADER.unpack(header)
         offsets, sizes, body = pickle.loads(_receive_exactly(channel, length))
         # Arrays without elements need no memory, and are arrays still.
-        memory = memoryview(mmap.mmap(descriptors[0], size) if size else b"")
+        if size and not descriptors:  # the kernel leaves out what it has no number for
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        memory = _mapped(descriptors[0], size) if size else memoryview(b"")
         views = [memory[offset : offset + nbytes] for offset, nbytes in zip(offsets, sizes, strict=True)]
         return pickle.loads(body, buffers=views)
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def _mapped(descriptor: int, size: int) -> memoryview:
+    """A file's memory, mapped as long as it is used. Python's own `mmap` keeps a descriptor for each (until 3.13's
+    `trackfd`), and of those a process has 1024 by default, fewer than an engine takes clips."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *(ctypes.c_int,) * 3, ctypes.c_long)
+    libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    address = libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, descriptor, 0)
+    if address == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    block = (ctypes.c_ubyte * size).from_address(address)
+    weakref.finalize(block, libc.munmap, address, size).atexit = False
+    return memoryview(block).cast("B")
 
 
 def _lay_out(sizes: list[int]) -> tuple[list[int], int]:

@@ -23,6 +23,8 @@ from vidpipe.video.cache import WAIT_S, default_index, is_on
 from vidpipe.video.container import PathLike, check_file
 from vidpipe.video.headers import Header, read_header
 
+_FORMAT = 2
+"""Raise when the rules of `read_header` change: older entries are then not used."""
 MOST_ENTRIES = 2_000_000
 """About 100 bytes each; the oldest go first."""
 KEPT_TOGETHER = 32
@@ -112,7 +114,7 @@ def _headers(index: Path, pid: int) -> _Headers:
 
 @cache
 def _versions() -> str:
-    return f"{__version__} {metadata.version('av')}"
+    return f"{_FORMAT} {__version__} {metadata.version('av')}"
 
 
 def _identity(path: PathLike, status: os.stat_result) -> bytes:

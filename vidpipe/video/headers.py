@@ -32,7 +32,7 @@ def read_header(path: PathLike) -> Header:
         stream = choose_stream(container, display_name(path))
         fps = float(stream.average_rate or 0)
         duration_s = (container.duration or 0) / 1_000_000  # PyAV gives microseconds
-        frames = int(stream.frames or duration_s * fps)
+        frames = stream.frames or round(duration_s * fps)
         if not 0 <= frames <= MOST_FRAMES:
             frames, duration_s = 0, 0.0  # it was made of the same
         return Header(frames, fps, stream.codec_context.width, stream.codec_context.height, duration_s)

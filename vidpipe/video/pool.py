@@ -22,7 +22,7 @@ from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from vidpipe.errors import MediaError
+from vidpipe.errors import EngineError, MediaError
 from vidpipe.garbage import lasting
 from vidpipe.video import allocator
 from vidpipe.video.channel import ChannelClosedError, receive, send
@@ -33,8 +33,10 @@ KEPT_BYTES = 512 * 2**20
 _START_LIMIT_S = 120.0
 _FIRST_LIMIT_S = 600.0
 _LIMIT_BASE_S = 30.0
+_PIECE_S = 1e6
+"""Of a wait: `poll` takes milliseconds as an int of C."""
 _LONGEST_LIMIT_S = 1e8
-"""Three years; `select` takes no more than 292, and a recipe or a header may say more."""
+"""Three years; a recipe or a header may say more."""
 
 
 def default_time_limit_s(duration_s: float) -> float:
@@ -154,7 +156,10 @@ class ClipPool:
             self._drop(child)
 
     def _start(self) -> _Child:
-        child = _Child(self._kept_bytes, self._niceness)
+        try:
+            child = _Child(self._kept_bytes, self._niceness)
+        except OSError as error:  # EMFILE, EAGAIN, ENOMEM: no clip's fault
+            raise EngineError("engine_start", f"a decoder process cannot be started: {error}") from error
         with self._lock:
             self._children.add(child)
             if self._closed:
@@ -195,8 +200,8 @@ class _Child:
             self._receive(time.monotonic() + _START_LIMIT_S)
         except (ChannelClosedError, TimeoutError):
             self.close()
-            raise RuntimeError(
-                "a decoder process does not start; `python -c 'import vidpipe.video.worker'` says why"
+            raise EngineError(
+                "engine_start", "a decoder process does not start; `python -c 'import vidpipe.video.worker'` says why"
             ) from None
 
     def make_ready(self, job: _Job) -> None:
@@ -208,7 +213,8 @@ class _Child:
             done, result = self._receive(time.monotonic() + _FIRST_LIMIT_S)
         except (TimeoutError, ChannelClosedError, BrokenPipeError, ConnectionResetError) as error:
             self.close()
-            raise RuntimeError(f"a worker process does not get ready: {type(error).__name__}") from error
+            message = f"a worker process does not get ready: {type(error).__name__}"
+            raise EngineError("engine_start", message) from error
         if not done:
             raise result
         self._is_ready = True
@@ -245,9 +251,11 @@ class _Child:
         self._channel.close()
 
     def _receive(self, deadline: float) -> Any:
-        ready, _, _ = select.select([self._channel], [], [], max(0.0, deadline - time.monotonic()))
-        if not ready:
-            raise TimeoutError
+        poll = select.poll()  # not `select`, which takes no descriptor beyond 1023
+        poll.register(self._channel, select.POLLIN)
+        while not poll.poll(1000 * min(_PIECE_S, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                raise TimeoutError
         return receive(self._channel)
 
     def _how_it_ended(self) -> str:
