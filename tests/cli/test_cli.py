@@ -96,13 +96,17 @@ def test_shares_of_a_run_on_hosts_that_share_no_disk(make_run: Make, tmp_path: P
         assert vidpipe("run", recipe, "-o", tmp_path / "x", f"--shard={wrong}").returncode == 2
 
 
-def test_an_exception_that_nobody_foresaw_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "error", ["ZeroDivisionError()", "OSError(5, 'Input/output error')", "BrokenPipeError(32, 'x')"]
+)
+def test_an_exception_that_nobody_foresaw_has_an_exit_code_of_its_own(error: str) -> None:
     code = (
-        "import sys, vidpipe.models.registry as r; r.FAMILIES = None; from vidpipe.cli.app import main; "
+        "import sys; from unittest.mock import Mock; from vidpipe.models import registry; "
+        f"registry.get_family = Mock(side_effect={error}); from vidpipe.cli.app import main; "
         "sys.argv = ['vidpipe', 'models']; main()"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert result.returncode == 70 and result.stdout == "", "1 would say that a run is complete"
+    assert result.returncode == 70 and result.stdout == "", "1 would say that a run is complete, 141 that nobody reads"
     assert "Traceback" in result.stderr and "please report them" in result.stderr.splitlines()[-1]
 
 
@@ -321,7 +325,7 @@ def test_check_and_run_say_that_no_row_can_be_answered(make_run: Make, tmp_path:
 def test_a_misspelt_family_is_named_and_no_hub_is_asked(tmp_path: Path) -> None:
     (tmp_path / "clip.mp4").touch()
     result = vidpipe("frames", tmp_path / "clip.mp4", "--model", "qwen3vl")
-    assert result.returncode == 2 and "Did you mean qwen3_vl?" in result.stderr and "asking" not in result.stderr
+    assert result.returncode == 2 and "Did you mean 'qwen3_vl'?" in result.stderr and "asking" not in result.stderr
 
 
 def test_a_merged_file_is_parquet_by_name_too(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from tests.job.test_run import Watcher, rows_of
 from vidpipe.engine.fake import FakeEngine, FakePreparer
 from vidpipe.engine.interface import EngineInput, Prepared, Refusal, Reply, Request
-from vidpipe.errors import CapabilityError
+from vidpipe.errors import CapabilityError, EngineError
 from vidpipe.job import answer, decoders
 from vidpipe.job.budget import ByteBudget, Place
 from vidpipe.job.decoders import Decoders
@@ -154,6 +154,20 @@ def test_a_checkpoint_that_workers_cannot_prepare_for_costs_no_row(
     monkeypatch.setattr(FakeEngine, "preparer", Unable())
     recipe = make_run(feed={"workers": 1})
     with pytest.raises(CapabilityError, match="chat template"):
+        go(recipe, ClipReader)
+    monkeypatch.undo()
+    assert go(recipe, ClipReader).summary.statuses == {"ok": 8}, "nothing was recorded"
+
+
+def test_what_this_host_lacks_costs_no_row(make_run: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(self: Decoders, clip: Clip, place: Place) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(OSError(24, "Too many open files"))
+        return future
+
+    recipe = make_run(feed={"workers": 1})
+    monkeypatch.setattr(Decoders, "read", lacking)
+    with pytest.raises(EngineError, match="Too many open files"):
         go(recipe, ClipReader)
     monkeypatch.undo()
     assert go(recipe, ClipReader).summary.statuses == {"ok": 8}, "nothing was recorded"

@@ -118,19 +118,22 @@ def measure_worker(reader: ClipReader, preparer: Preparer, clips: list[Clip], tu
         run(read_and_prepare, reader, preparer, clips[0])
         ready = run(os.times)
         print(f"imports and prepares its first clip: {1000 * _between(started, ready):.0f} CPU ms")
-        for what in (read_and_prepare, None):
+        jobs: dict[str, tuple[Any, ...]] = {
+            "decodes and prepares": (read_and_prepare, reader, preparer),
+            "decodes": (reader.read,),
+        }
+        for what, job in jobs.items():
             took: list[str] = []
             for name, clip in zip(KINDS.values(), clips, strict=True):
-                work = (reader.read, clip) if what is None else (what, reader, preparer, clip)
-                run(*work)
+                run(*job, clip)
                 before = run(os.times)
                 for _ in range(turns):
                     run(reader.look, clip)
-                    run(*work)
+                    run(*job, clip)
                 after = run(os.times)
                 ms = 1000 * _between(before, after) / turns
                 took.append(f"{name} {ms:.0f} (kernel {1000 * (after.system - before.system) / turns:.0f})")
-            print(f"{'decodes' if what is None else 'decodes and prepares'} a clip, CPU ms: {', '.join(took)}")
+            print(f"{what} a clip, CPU ms: {', '.join(took)}")
 
 
 def _between(before: os.times_result, after: os.times_result) -> float:

@@ -43,6 +43,15 @@ def test_arrays_that_are_kept_hold_no_descriptors_and_their_memory_goes_with_the
     assert mapped() == before[1]
 
 
+def test_a_descriptor_that_the_kernel_left_out_is_told_as_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        monkeypatch.setattr(socket, "send_fds", lambda channel, parts, descriptors: channel.sendall(*parts))
+        send(ours, np.zeros(5000, np.uint8))
+        with pytest.raises(OSError, match="Too many open files"):
+            receive(theirs)
+
+
 def test_tensors_travel_without_a_copy_in_the_pickle() -> None:
     torch = pytest.importorskip("torch")
     sent = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from vidpipe.errors import CapabilityError
+from vidpipe.wording import did_you_mean
 
 if TYPE_CHECKING:
     from vidpipe.benchmarks.importer import Importer
@@ -84,9 +84,8 @@ def get_profile(name: str) -> Profile:
         CapabilityError: there is none.
     """
     if name not in PROFILES:
-        near = difflib.get_close_matches(name, PROFILES, n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
-        raise CapabilityError(f"scorer profile {name!r} is not known. {hint}There are: {', '.join(PROFILES)}.")
+        hint = did_you_mean(name, PROFILES, then=f"There are: {', '.join(PROFILES)}.")
+        raise CapabilityError(f"scorer profile {name!r} is not known. {hint}")
     module, _, attribute = PROFILES[name].partition(":")
     found = getattr(import_module(module), attribute)
     profile: Profile = found[name] if isinstance(found, dict) else found

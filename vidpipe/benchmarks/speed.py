@@ -23,6 +23,7 @@ class Speed:
     tokens_in: float | None = None
     tokens_out: float | None = None
     vision_asked: float | None = None
+    """Of rows that were answered, as is what was kept: one that was refused has asked, too."""
     vision_kept: float | None = None
     elapsed_s: float | None = None
     """Seconds of all processes together, each from its engine's first start to its end."""

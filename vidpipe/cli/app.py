@@ -30,7 +30,7 @@ from vidpipe.cli.plan import plan
 from vidpipe.cli.probe import probe
 from vidpipe.cli.report import report
 from vidpipe.cli.run import run
-from vidpipe.cli.safe_output import make_output_safe, open_closed_streams
+from vidpipe.cli.safe_output import make_output_safe, nobody_reads, open_closed_streams
 from vidpipe.cli.score import score
 from vidpipe.cli.slurm import slurm
 from vidpipe.cli.status import status
@@ -85,7 +85,7 @@ def _with_exit_codes(command: Callable[..., None]) -> Callable[..., None]:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 told = f"the disk is full: {error}\nMake room and type the same command."
                 _fail(f"vidpipe: {told}", exit_codes.INTERRUPTED)
-            if error.errno == errno.EPIPE:  # the reader of our output has gone, of which click would make 1
+            if error.errno == errno.EPIPE and nobody_reads():  # of which click would make 1
                 sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115  (what is buffered goes there)
                 sys.exit(exit_codes.READER_GONE)
             if error.errno not in _WRONG_PATH or error.filename is None:

@@ -16,6 +16,6 @@ MEANING = {
     WRONG_INPUT: "wrong recipe, manifest or arguments",
     ENGINE_FAILED: "the engine failed; run the same command again",
     UNFORESEEN: "an error that vidpipe does not know",
-    READER_GONE: "nobody reads the output any more",
     INTERRUPTED: "interrupted; the same command goes on where this one stopped",
+    READER_GONE: "nobody reads the output any more",
 }

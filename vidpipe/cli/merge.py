@@ -17,11 +17,8 @@ def merge(
 ) -> None:
     """Merge at any time, also while runs go on; a file with rows missing is marked partial."""
     from vidpipe.cli.documents import MergeDocument
-    from vidpipe.errors import RecipeError
     from vidpipe.record.merge import merge as merge_runs
 
-    if output.suffix != ".parquet" and not output.is_dir():
-        raise RecipeError(f"-o {output}: what is written is Parquet. Give a path that ends in .parquet.")
     merged = merge_runs(run_dirs, output)
     if as_json:
         document = MergeDocument(

@@ -89,9 +89,8 @@ def _answer(
     loaded = recipe_from(target, prompt, assignments)
     on_ray = None if on is None else OnRay(on, shard, loaded)
     path = run_dir or default_run_dir(loaded)
-    prospect = look_ahead(
-        loaded if on_ray is None else on_ray.loaded, begun=not fresh and RunDir(path).run_file.exists()
-    )
+    begun = RunDir(path).begun and not fresh
+    prospect = look_ahead(loaded if on_ray is None else on_ray.loaded, begun=begun)
     warn_of_budget(prospect)
     with own_terminal() as terminal:
         display = make_display(progress, terminal)

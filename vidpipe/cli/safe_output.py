@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import sys
 from typing import Any, TextIO, cast
 
@@ -57,6 +58,14 @@ def open_closed_streams() -> None:
     for number, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "w", closefd=False))  # noqa: SIM115
+
+
+def nobody_reads() -> bool:
+    """Whether the reader of standard output or error has gone."""
+    poll = select.poll()
+    for number in (1, 2):
+        poll.register(number, 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
 
 
 def make_output_safe() -> None:

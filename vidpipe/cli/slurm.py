@@ -139,13 +139,16 @@ def _submission(
     from vidpipe.engine.devices import devices_needed
     from vidpipe.job.prospect import look_ahead
     from vidpipe.recipe.load import load_recipe
+    from vidpipe.record.run_dir import RunDir
 
-    prospect = look_ahead(load_recipe(recipe, assignments or []))
+    loaded = load_recipe(recipe, assignments or [])
+    path = run_dir or default_run_dir(loaded)
+    prospect = look_ahead(loaded, begun=RunDir(path).begun)
     prospect.manifest.raise_if_refused(prospect.manifest_path)
     needed = devices_needed(prospect.recipe.engine) if prospect.recipe.engine.name != "fake" else 0
     return Submission(
         recipe=str(recipe.resolve()),
-        run_dir=str((run_dir or default_run_dir(prospect.loaded)).absolute()),
+        run_dir=str(path.absolute()),
         name=prospect.loaded.name,
         tasks=tasks,
         gpus_per_task=needed if gpus_per_task is None else gpus_per_task,

@@ -6,12 +6,12 @@ SGLang puts its arguments together from many files while it is imported, so that
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
 from vidpipe.errors import CapabilityError
+from vidpipe.wording import did_you_mean
 
 PACKAGE, FILE, CLASS = "vllm", "engine/arg_utils.py", "EngineArgs"
 
@@ -48,8 +48,7 @@ def refuse_unknown_arguments(arguments: Iterable[str]) -> None:
     known = argument_names() if arguments else None
     for name in arguments:
         if known is not None and name not in known:
-            near = difflib.get_close_matches(name, sorted(known), n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else "Remove the key."
+            hint = did_you_mean(name, sorted(known), otherwise="Remove the key.")
             raise CapabilityError(f"engine.args.{name}: the installed vLLM has no such argument. {hint}")
 
 

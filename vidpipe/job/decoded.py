@@ -58,7 +58,7 @@ class Decoded:
         return len(self._on_the_way)
 
     @property
-    def prepares(self) -> bool:
+    def prepares_here(self) -> bool:
         """Whether clips come decoded only, and are prepared as they are taken."""
         return not self._decoders.prepares
 

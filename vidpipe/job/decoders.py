@@ -209,25 +209,26 @@ def local_decoders(
 ) -> Decoders:
     """Processes on this host."""
     on_gpu = capabilities.prepare_in_workers
-    workers, most = default_workers(reader.recipe, on_gpu), most_workers(reader.recipe, on_gpu)
+    workers = default_workers(reader.recipe, engine_on_gpu=on_gpu)
+    most = most_workers(reader.recipe, engine_on_gpu=on_gpu)
     kept_bytes = min(KEPT_BYTES, int(budget.limit * KEPT_SHARE) // most)
     make_pool = partial(ClipPool, kept_bytes=kept_bytes, niceness=NICENESS if on_gpu else 0)
     return Decoders(reader, workers, budget, preparer, most, make_pool)
 
 
-def default_workers(recipe: Recipe, engine_on_gpu: bool = False) -> int:
+def default_workers(recipe: Recipe, *, engine_on_gpu: bool = False) -> int:
     """Worker processes to begin with: half of the cores; where the engine computes on a GPU, all but one."""
     if recipe.feed.workers:
         return recipe.feed.workers
     return max(1, min(cores() - 1, MOST_AT_FIRST) if engine_on_gpu else cores() // 2)
 
 
-def most_workers(recipe: Recipe, engine_on_gpu: bool = False) -> int:
+def most_workers(recipe: Recipe, *, engine_on_gpu: bool = False) -> int:
     """Worker processes when the engine has had to wait for them; a fixed number stays.
 
     All cores but one. All where the engine computes on a GPU: they give way to it.
     """
-    return recipe.feed.workers or max(1, cores() - (not engine_on_gpu))
+    return recipe.feed.workers or max(1, cores() if engine_on_gpu else cores() - 1)
 
 
 def prepares_in_workers(recipe: Recipe, capabilities: Capabilities) -> bool:

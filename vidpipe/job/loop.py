@@ -154,7 +154,7 @@ class Loop:
             if not self._ready:
                 if prepared or not self._take():
                     return
-                prepared = self._decoded.prepares
+                prepared = self._decoded.prepares_here
             elif self._has_room_for(self._ready[0]):
                 self._submit(self._ready.popleft())
             else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +29,7 @@ from vidpipe.recipe.resolve import RowSettings
 from vidpipe.recipe.schema import Pruning, Recipe, Sampling
 from vidpipe.video.cache import cached_timeline
 from vidpipe.video.picture_video import pictures_in
+from vidpipe.wording import did_you_mean
 
 PIXEL_SCORES = "scores from pixels, not from the model's encoder: which tokens go is a preview, how many is exact"
 MASKS = {"evs": evs_mask, "vidcom2": vidcom2_mask}
@@ -85,9 +85,8 @@ def family_and_processor(model: str, family: str | None, folder: Path) -> tuple[
         named = get_family(model)
         return named, named.published
     if "/" not in model and not (folder / model).is_dir():
-        near = difflib.get_close_matches(model, FAMILIES, n=1, cutoff=0.4)
-        hint = f"Did you mean {near[0]}? " if near else ""
-        raise RecipeError(f"{model!r} is no family and no folder. {hint}Families: {', '.join(FAMILIES)}.")
+        hint = did_you_mean(model, FAMILIES, then=f"Families: {', '.join(FAMILIES)}.")
+        raise RecipeError(f"{model!r} is no family and no folder. {hint}")
     checkpoint = read_checkpoint(model, folder)
     found = get_family(family) if family else family_of(checkpoint.config, model)
     return found, checkpoint.processor(found)

@@ -47,7 +47,7 @@ class Named:
 
         Args:
             manifest: See above.
-            begun: Whether there is a run with this recipe, which what could never apply must not keep from going on.
+            begun: Whether a run with this recipe has been begun; it goes on, whatever its `overrides` ask for.
 
         Raises:
             RecipeError: after the last row; the template or `overrides` ask for a column that none has.

@@ -102,7 +102,7 @@ def run(
     run_dir = RunDir(path)
     run_dir.create()
     if not has_links(run_dir.claims):
-        display.warn(f"{path} is on a file system without hard links: marks are renamed into place")
+        display.warn(f"{path} is on a file system without hard links: marks are renamed or exclusively created")
     if fresh:
         _refuse_live_workers(run_dir, prospect.recipe.record.lease_s)
         run_dir.clear()

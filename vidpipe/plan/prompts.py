@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Literal
@@ -14,6 +13,7 @@ from vidpipe.errors import CapabilityError, RecipeError, RowError
 from vidpipe.manifest.answers import LETTERS, letter_of
 from vidpipe.manifest.row import Row
 from vidpipe.plan.bounded_templates import BoundedEnvironment, render
+from vidpipe.wording import did_you_mean
 
 OptionStyle = Literal["as_is", "dot", "paren", "auto"]
 
@@ -60,12 +60,8 @@ class PromptTemplate:
         known = sorted({*columns, "options"})
         unknown = find_undeclared_variables(tree) - set(known) - _ENVIRONMENT.globals.keys() - may_lack
         for name in sorted(unknown):
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"Did you mean {near[0]!r}? " if near else ""
-            raise RecipeError(
-                f"prompt: the template asks for {name!r}, and the manifest has no such column. {hint}"
-                f"It has {', '.join(map(repr, known))}."
-            )
+            hint = did_you_mean(name, known, then=f"It has {', '.join(map(repr, known))}.")
+            raise RecipeError(f"prompt: the template asks for {name!r}, and the manifest has no such column. {hint}")
 
     def user_text(self, row: Row) -> str:
         """The text that the model gets beside the media.

@@ -6,7 +6,6 @@ The result keeps what the user wrote apart from what defaults filled in, because
 
 from __future__ import annotations
 
-import difflib
 import json
 import reprlib
 import shlex
@@ -20,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 from vidpipe.errors import RecipeError
 from vidpipe.recipe.schema import Recipe
 from vidpipe.redact import is_secret_name
+from vidpipe.wording import did_you_mean
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 200
@@ -179,8 +179,7 @@ def _explain(problem: Any, source: str, node: yaml.Node | None) -> str:
     dotted = ".".join(str(step) for step in path)
     if problem["type"] == "extra_forbidden":
         known = sorted(_fields_at(path[:-1]))
-        near = difflib.get_close_matches(str(path[-1]), known, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Known here: {', '.join(known)}."
+        hint = did_you_mean(str(path[-1]), known, otherwise=f"Known here: {', '.join(known)}.")
         return f"{where}: unknown key {dotted!r}. {hint}"
     if problem["type"] == "missing":
         return f"{where}: key {dotted!r} is missing."

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections.abc import Collection, Mapping
@@ -16,6 +15,7 @@ from pydantic import ValidationError
 
 from vidpipe.errors import RecipeError, RowError
 from vidpipe.recipe.schema import Generation, Recipe, Sampling, Section
+from vidpipe.wording import did_you_mean
 
 S = TypeVar("S", bound=Section)
 
@@ -69,15 +69,12 @@ def refuse_unknown_columns(recipe: Recipe, unseen: Collection[str], columns: Col
         RecipeError: naming one and the columns that there are.
     """
     for number, override in enumerate(recipe.overrides):
-        for name in override.when:
-            if name not in unseen:
+        for name, wanted in override.when.items():
+            if wanted is None or name not in unseen:
                 continue
-            near = difflib.get_close_matches(name, columns, n=1)
-            hint = f"Did you mean {near[0]!r}? " if near else ""
-            raise RecipeError(
-                f"overrides[{number}].when: no row has {name!r}, so this would never apply. {hint}"
-                f"The manifest has the columns {', '.join(map(repr, sorted(columns)))}; a dot reaches into one."
-            )
+            there = f"The manifest has the columns {', '.join(map(repr, sorted(columns)))}; a dot reaches into one."
+            hint = did_you_mean(name, columns, then=there)
+            raise RecipeError(f"overrides[{number}].when: no row has {name!r}, so this would never apply. {hint}")
 
 
 def _overlay(name: str, base: S, *layers: Mapping[str, Any]) -> S:
@@ -93,8 +90,7 @@ def _overlay(name: str, base: S, *layers: Mapping[str, Any]) -> S:
         key = ".".join(str(step) for step in (name, *first["loc"]))
         if first["type"] == "extra_forbidden":
             known = sorted(type(base).model_fields)
-            near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
+            hint = did_you_mean(str(first["loc"][-1]), known, otherwise=f"Known: {', '.join(known)}.")
             raise RowError("bad_value", f"unknown setting {key!r}. {hint}") from None
         raise RowError("bad_value", f"{key}: {first['msg']}, found {first['input']!r}.") from None
 

@@ -56,6 +56,8 @@ def merge(run_dirs: Sequence[Path], output: Path) -> Merged:
     """
     if output.is_dir():
         raise RecipeError(f"-o {output}: is a folder. Give the file's name, such as {output / 'all.parquet'}.")
+    if output.suffix != ".parquet":
+        raise RecipeError(f"-o {output}: what is written is Parquet. Give a path that ends in .parquet.")
     runs = [_open(folder) for folder in run_dirs]
     columns = runs[0].columns
     for run in runs:

@@ -87,6 +87,11 @@ class RunDir:
             file.unlink(missing_ok=True)
         self.run_file.unlink(missing_ok=True)  # last: until then this is a run directory
 
+    @property
+    def begun(self) -> bool:
+        """Whether a run has been begun here."""
+        return self.run_file.exists()
+
     def read_run(self) -> dict[str, Any] | None:
         """What `write_run` stored, None for a new run."""
         return read_mark(self.run_file)

@@ -113,8 +113,11 @@ def receive(channel: socket.socket) -> Any:
 
 
 def _mapped(descriptor: int, size: int) -> memoryview:
-    """A file's memory, mapped as long as it is used. Python's own `mmap` keeps a descriptor for each (until 3.13's
-    `trackfd`), and of those a process has 1024 by default, fewer than an engine takes clips."""
+    """A file's memory, [size] bytes, mapped as long as it is used.
+
+    Not by Python's own `mmap`, which keeps a descriptor for each (3.13 can leave that): a process has 1024 of them by
+    default, fewer than an engine may take clips.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *(ctypes.c_int,) * 3, ctypes.c_long)

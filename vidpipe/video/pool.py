@@ -33,10 +33,8 @@ KEPT_BYTES = 512 * 2**20
 _START_LIMIT_S = 120.0
 _FIRST_LIMIT_S = 600.0
 _LIMIT_BASE_S = 30.0
-_PIECE_S = 1e6
-"""Of a wait: `poll` takes milliseconds as an int of C."""
-_LONGEST_LIMIT_S = 1e8
-"""Three years; a recipe or a header may say more."""
+_LONGEST_LIMIT_S = 2e6
+"""23 days; `poll` takes no more, and a recipe or a header may say more."""
 
 
 def default_time_limit_s(duration_s: float) -> float:
@@ -109,7 +107,8 @@ class ClipPool:
 
         The future raises what `function` raises, MediaError `corrupt` when the child
         dies, and `timeout` after `time_limit_s` seconds of work (waiting for a free
-        child does not count). `name` stands for the clip in messages. `first` is
+        child does not count), and EngineError `engine_start` when no child can be made
+        ready. `name` stands for the clip in messages. `first` is
         something slow, like imports, that each child runs once, before its first job
         that names it; it has a time limit of its own.
         """
@@ -253,9 +252,8 @@ class _Child:
     def _receive(self, deadline: float) -> Any:
         poll = select.poll()  # not `select`, which takes no descriptor beyond 1023
         poll.register(self._channel, select.POLLIN)
-        while not poll.poll(1000 * min(_PIECE_S, max(0.0, deadline - time.monotonic()))):
-            if time.monotonic() >= deadline:
-                raise TimeoutError
+        if not poll.poll(1000 * max(0.0, deadline - time.monotonic())):
+            raise TimeoutError
         return receive(self._channel)
 
     def _how_it_ended(self) -> str:
